@@ -9,13 +9,17 @@
  * bit is set" folded into the last of them. That is rounding to odd, which cannot spoil a later
  * rounding to nearest at 18 bits or fewer (Boldo and Melquiond, "When double rounding is odd", 2005).
  *
+ * Words of a float64 are addressed as on a little-endian machine, which linear memory is everywhere.
+ *
  * @module
  */
 
+import { ShapeError } from "./errors.ts";
+
 const f64 = new Float64Array(1);
-const f64Words = new Uint32Array(f64.buffer);
+const f64Words = new Int32Array(f64.buffer);
 const f32 = new Float32Array(1);
-const f32Word = new Uint32Array(f32.buffer);
+const f32Word = new Int32Array(f32.buffer);
 
 /** Anything the bulk encoders read numbers from. */
 export type HalfSource = Float32Array | Float64Array | ArrayLike<number>;
@@ -125,7 +129,8 @@ export function bfloat16BitsToFloat32(bits: number): number {
 /**
  * Encodes many numbers as float16 bits, like {@linkcode float32ToFloat16Bits} on each.
  *
- * `target` is filled from its start, must be as long as `source`, and is returned. Signs of NaN in a
+ * `target` is filled from its start, must be as long as `source` (else a `ShapeError`), and is
+ * returned. Signs of NaN in a
  * `Float32Array` are kept (the engine may drop them from plain numbers).
  *
  * @example
@@ -141,8 +146,9 @@ export function encodeFloat16(
   target: Uint16Array = new Uint16Array(source.length),
 ): Uint16Array {
   const n = source.length;
+  checkLength("encodeFloat16", n, target.length);
   if (source instanceof Float32Array) {
-    const words = new Uint32Array(source.buffer, source.byteOffset, n);
+    const words = new Int32Array(source.buffer, source.byteOffset, n);
     for (let i = 0; i < n; i++) target[i] = float32BitsToFloat16Bits(words[i]);
   } else {
     for (let i = 0; i < n; i++) target[i] = float32ToFloat16Bits(source[i]);
@@ -153,7 +159,8 @@ export function encodeFloat16(
 /**
  * Decodes float16 bits, like {@linkcode float16BitsToFloat32} on each.
  *
- * `target` is filled from its start, must be as long as `source`, and is returned.
+ * `target` is filled from its start, must be as long as `source` (else a `ShapeError`), and is
+ * returned.
  *
  * @example
  * ```ts
@@ -168,7 +175,8 @@ export function decodeFloat16(
   target: Float32Array = new Float32Array(source.length),
 ): Float32Array {
   const n = source.length;
-  const words = new Uint32Array(target.buffer, target.byteOffset, target.length);
+  checkLength("decodeFloat16", n, target.length);
+  const words = new Int32Array(target.buffer, target.byteOffset, target.length);
   for (let i = 0; i < n; i++) words[i] = float16BitsToFloat32Bits(source[i]);
   return target;
 }
@@ -176,7 +184,8 @@ export function decodeFloat16(
 /**
  * Encodes many numbers as bfloat16 bits, like {@linkcode float32ToBfloat16Bits} on each.
  *
- * `target` is filled from its start, must be as long as `source`, and is returned. Signs of NaN in a
+ * `target` is filled from its start, must be as long as `source` (else a `ShapeError`), and is
+ * returned. Signs of NaN in a
  * `Float32Array` are kept (the engine may drop them from plain numbers).
  *
  * @example
@@ -192,8 +201,9 @@ export function encodeBfloat16(
   target: Uint16Array = new Uint16Array(source.length),
 ): Uint16Array {
   const n = source.length;
+  checkLength("encodeBfloat16", n, target.length);
   if (source instanceof Float32Array) {
-    const words = new Uint32Array(source.buffer, source.byteOffset, n);
+    const words = new Int32Array(source.buffer, source.byteOffset, n);
     for (let i = 0; i < n; i++) target[i] = float32BitsToBfloat16Bits(words[i]);
   } else {
     for (let i = 0; i < n; i++) target[i] = float32ToBfloat16Bits(source[i]);
@@ -204,7 +214,8 @@ export function encodeBfloat16(
 /**
  * Decodes bfloat16 bits, like {@linkcode bfloat16BitsToFloat32} on each.
  *
- * `target` is filled from its start, must be as long as `source`, and is returned.
+ * `target` is filled from its start, must be as long as `source` (else a `ShapeError`), and is
+ * returned.
  *
  * @example
  * ```ts
@@ -219,9 +230,19 @@ export function decodeBfloat16(
   target: Float32Array = new Float32Array(source.length),
 ): Float32Array {
   const n = source.length;
-  const words = new Uint32Array(target.buffer, target.byteOffset, target.length);
+  checkLength("decodeBfloat16", n, target.length);
+  const words = new Int32Array(target.buffer, target.byteOffset, target.length);
   for (let i = 0; i < n; i++) words[i] = bfloat16BitsToFloat32Bits(source[i]);
   return target;
+}
+
+function checkLength(name: string, source: number, target: number): void {
+  if (source !== target) {
+    throw new ShapeError(
+      `Cannot ${name} [${source}] into [${target}]: the lengths must be equal: ` +
+        `got ${source} and ${target}`,
+    );
+  }
 }
 
 /** `significand / 2^shift`, rounded to nearest, ties to even; shift is 1 to 30. */
