@@ -47,7 +47,8 @@ async function tracked(root: string): Promise<string[] | undefined> {
   }
 }
 
-async function walk(root: string, folder: string): Promise<string[]> {
+/** The paths of all files of a folder, of the folders that are never part of the project none. */
+export async function walk(root: string, folder: string): Promise<string[]> {
   const paths: string[] = [];
   for await (const { name, isDirectory, isFile } of Deno.readDir(`${root}/${folder}`)) {
     if (isDirectory && !SKIPPED.has(name)) paths.push(...await walk(root, `${folder}${name}/`));

@@ -31,8 +31,11 @@ const BEFORE_REGEX = new Set(
     .split(" "),
 );
 
-/** The tokens of a source text. */
-export function tokensOf(source: string): Token[] {
+/** The tokens of a source text; `onComment` gets each comment with its first line. */
+export function tokensOf(
+  source: string,
+  onComment: (text: string, line: number) => void = () => {},
+): Token[] {
   const tokens: Token[] = [];
   // Braces that are open in each template substitution; a `}` at depth 0 goes back to the template.
   const substitutions: number[] = [];
@@ -47,6 +50,10 @@ export function tokensOf(source: string): Token[] {
   };
   const skipTo = (end: number) => {
     for (; at < end; at++) if (source[at] === "\n") line++;
+  };
+  const comment = (end: number) => {
+    onComment(source.slice(at, end), line);
+    skipTo(end);
   };
   /** Reads template text from `at` to its end or to the next substitution. */
   const template = () => {
@@ -78,10 +85,10 @@ export function tokensOf(source: string): Token[] {
     if (/\s/.test(c)) {
       skipTo(at + 1);
     } else if (source.startsWith("//", at)) {
-      skipTo(endOfLine(source, at));
+      comment(endOfLine(source, at));
     } else if (source.startsWith("/*", at)) {
       const end = source.indexOf("*/", at + 2);
-      skipTo(end < 0 ? source.length : end + 2);
+      comment(end < 0 ? source.length : end + 2);
     } else if (c === '"' || c === "'") {
       const end = endOfString(source, at);
       add("string", source.slice(at + 1, end - 1), true);
