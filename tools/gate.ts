@@ -30,7 +30,7 @@ function staticSteps(examples: readonly string[], entries: readonly string[]): S
     {
       name: "types",
       command: deno("check", "--frozen", ".", ...examples),
-      remedy: "if the lockfile is out of date, run `deno install` and commit deno.lock",
+      remedy: "if the lockfile is out of date, run `deno check .` and commit deno.lock",
     },
     { name: "format", command: deno("fmt", "--check"), remedy: "run `deno fmt`" },
     { name: "lint", command: deno("lint") },
