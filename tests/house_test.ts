@@ -150,8 +150,8 @@ const SMALL: Record<string, string> = {
 async function makeSmall(folder: string): Promise<void> {
   const files = { ...SMALL };
   for (const [path, text] of await readTree(ROOT)) {
-    const copied = path.startsWith("links/") || path === ".gitignore" || path === "deno.json" ||
-      (/^tools\/\w+\.ts$/.test(path) && !path.endsWith("_test.ts"));
+    const copied = /^(links\/.*|tools\/\w+\.ts|\.gitignore|deno\.json)$/.test(path) &&
+      !path.endsWith("_test.ts");
     if (copied) files[path] = text;
   }
   await write(folder, files);
