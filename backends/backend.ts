@@ -52,6 +52,8 @@ export interface Override {
   accepts?(meta: CallMeta): boolean;
   /** Whether it runs an epilogue; default no (the engine then runs it after). */
   readonly epilogue?: boolean;
+  /** Whether operands must be dense; default no (they come with any strides). */
+  readonly contiguous?: boolean;
   /** Runs it. */
   run(call: OverrideCall): void;
 }

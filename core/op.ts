@@ -1,6 +1,7 @@
 // What an op is: the five kinds of definition, and the late-bound slot through which every call goes
 // to the one dispatch (core/engine). Not here: any op (ops/), any execution.
 import {
+  type DataArray,
   type DType,
   DTYPES,
   getDefaultDtype,
@@ -11,6 +12,7 @@ import {
 import { DTypeError } from "./errors.ts";
 import type { Expr } from "./ir/expr.ts";
 import type { Kernel, Launch } from "./ir/kernel.ts";
+import type { Place } from "./place.ts";
 import { broadcastShapes, type Shape } from "./shape.ts";
 import type { HostArray } from "./host.ts";
 import type { Tensor } from "./tensor.ts";
@@ -73,6 +75,11 @@ interface OpCommon {
   readonly vjp: Vjp | null;
   /** What the rule reads. Default "in". */
   readonly saves?: "in" | "out" | "both" | "none";
+  /**
+   * Which operands the gradient of each operand reads, when not all: only those are kept for the
+   * operands that need a gradient; in the rule, the others are not to be touched.
+   */
+  readonly reads?: readonly (readonly number[])[];
   /** Test inputs. */
   readonly samples?: () => readonly Sample[];
 }
@@ -278,10 +285,23 @@ export interface Engine {
     attrs: Attrs,
     targets: readonly Tensor[],
   ): readonly Tensor[];
+  /** A tensor of elements in storage form (float16 and bfloat16: bits; complex: pairs), row-major. */
+  fromData(data: DataArray, shape: Shape, dtype: DType, place: Place | undefined): Tensor;
+  /** A tensor whose elements are not set. */
+  empty(shape: Shape, dtype: DType, place: Place | undefined): Tensor;
+  /** The elements where the host sees them without waiting (not a copy); null if traced or elsewhere. */
+  hostView(x: Tensor): HostArray | null;
 }
 
 /** Late-bound: see {@linkcode Engine}. */
 export const engine: Engine = {} as Engine;
+
+/** The same as promoteScalar for a number known only by its kind: "float32" (a fraction), "int64" or "bool". */
+function weakWith(dtype: DType, weak: DType): DType {
+  const kind = DTYPES[dtype].kind;
+  if (isFloat(weak)) return kind === "float" || kind === "complex" ? dtype : getDefaultDtype();
+  return kind === "bool" && weak === "int64" ? "int64" : dtype;
+}
 
 /** The dtype that tensor operands, then weak scalars, meet in. */
 export function commonDType(metas: readonly Meta[]): DType {
@@ -295,11 +315,7 @@ export function commonDType(metas: readonly Meta[]): DType {
   }
   for (const m of metas) {
     if (m.scalar) {
-      dtype = m.value !== undefined
-        ? promoteScalar(dtype, m.value)
-        : isFloat(m.dtype) && !isFloat(dtype) && DTYPES[dtype].kind !== "complex"
-        ? getDefaultDtype()
-        : dtype;
+      dtype = m.value !== undefined ? promoteScalar(dtype, m.value) : weakWith(dtype, m.dtype);
     }
   }
   return dtype;

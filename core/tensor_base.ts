@@ -58,6 +58,8 @@ export class TensorImpl {
   /** Storage history at which `node` was right. */
   history = 0;
   disposed = false;
+  /** The tensor whose storage this is a view of, if it is one. */
+  base: Tensor | null = null;
 
   /** Only geometry; gradient state starts empty. */
   constructor(init: TensorInit) {

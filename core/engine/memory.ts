@@ -1,0 +1,261 @@
+// When memory is given back: the watermark, collections and yields at awaits, the hard limit, scopes. The
+// facts behind it: finalizers run only between macrotasks, and V8 does not see memory outside its heap.
+import { MemoryError, ValueError } from "../errors.ts";
+import { drainFreed, openScopes, setOpenScopes, type Storage, storageStats } from "../storage.ts";
+import { Tensor } from "../tensor.ts";
+import type { Backend, Buffer } from "../../backends/backend.ts";
+
+/** Memory in bytes over all places. */
+export interface MemoryReport {
+  /** Held by tensors, garbage that is not collected yet included. */
+  readonly live: number;
+  /** The highest `live` so far (see `resetPeak`). */
+  readonly peak: number;
+  /** Taken from the system by the default place. */
+  readonly reserved: number;
+  /** Made since the last collection: at most this much is garbage. */
+  readonly garbage: number;
+  /** Number of live storages. */
+  readonly storages: number;
+  /** Above this an await of the library collects garbage. */
+  readonly watermark: number;
+  /** Above this an allocation fails. */
+  readonly limit: number;
+}
+
+const MB = 2 ** 20;
+let watermark = 256 * MB;
+let threshold = watermark;
+let limit = 3584 * MB;
+let liveAtCollection = 0;
+
+type Gc = (options?: { type: "minor" | "major" }) => void;
+let gc: Gc | null | undefined;
+
+/** V8's collector, which `node:v8` exposes without a permission; null where there is none (browsers). */
+function collector(): Gc | null {
+  if (gc !== undefined) return gc;
+  gc = null;
+  const own = (globalThis as { gc?: Gc }).gc;
+  if (own !== undefined) return gc = own;
+  try {
+    const proc = (globalThis as { process?: { getBuiltinModule?(name: string): unknown } }).process;
+    const v8 = proc?.getBuiltinModule?.("node:v8") as
+      | { setFlagsFromString(f: string): void }
+      | undefined;
+    const vm = proc?.getBuiltinModule?.("node:vm") as
+      | { runInNewContext(code: string): unknown }
+      | undefined;
+    v8?.setFlagsFromString("--expose-gc");
+    const found = (globalThis as { gc?: Gc }).gc ?? vm?.runInNewContext("gc");
+    if (typeof found === "function") gc = found as Gc;
+  } catch {
+    gc = null;
+  }
+  return gc;
+}
+
+/** One macrotask: lets finalizers, timers and Ctrl-C in. */
+export function yieldMacrotask(): Promise<void> {
+  return new Promise((resolve) => {
+    const immediate = (globalThis as { setImmediate?: (f: () => void) => void }).setImmediate;
+    if (immediate !== undefined) immediate(resolve);
+    else setTimeout(resolve, 0);
+  });
+}
+
+let lastYield = 0;
+
+/** Called at every await of the library: collects when live bytes pass the watermark, and yields now and then. */
+export async function checkpoint(): Promise<void> {
+  if (storageStats.live <= threshold) {
+    // Without a yield now and then an awaiting loop would never see a signal.
+    const now = performance.now();
+    if (now - lastYield > 50) {
+      lastYield = now;
+      await yieldMacrotask();
+      drainFreed();
+    }
+    return;
+  }
+  collector()?.({ type: "minor" });
+  await yieldMacrotask();
+  drainFreed();
+  if (storageStats.live > threshold) {
+    collector()?.({ type: "major" });
+    await yieldMacrotask();
+    drainFreed();
+  }
+  lastYield = performance.now();
+  liveAtCollection = storageStats.live;
+  // What is left is in use: wait until as much again as the watermark has been made.
+  threshold = Math.max(watermark, liveAtCollection + watermark / 2);
+}
+
+function show(bytes: number): string {
+  if (bytes < 1024) return `${bytes} bytes`;
+  if (bytes < MB) return `${(bytes / 1024).toFixed(1)} KiB`;
+  return `${(bytes / MB).toFixed(1)} MiB`;
+}
+
+function refuse(bytes: number, reason: string): MemoryError {
+  const garbage = Math.max(0, storageStats.live - liveAtCollection);
+  return new MemoryError(
+    `Cannot allocate ${show(bytes)}: ${reason}; ${
+      show(storageStats.live)
+    } are live, of which up to ${show(garbage)} ` +
+      "are garbage that only an await can collect; write `await optimizer.step()` (or await item(), data()) in the loop, " +
+      "wrap the step in scope(() => …), or make the tensors smaller",
+  );
+}
+
+/** Allocates, or says why not. */
+export function guardAllocation(backend: Backend, bytes: number): Buffer {
+  if (!(bytes >= 0) || storageStats.live + bytes > limit) {
+    throw refuse(bytes, `the limit of ${show(limit)} would be passed`);
+  }
+  try {
+    return backend.alloc(bytes);
+  } catch (e) {
+    if (e instanceof MemoryError) throw refuse(bytes, `${backend.place} has no such block left`);
+    throw e;
+  }
+}
+
+function tensorsIn(value: unknown, found: Set<Storage>, depth = 0): void {
+  if (value instanceof Tensor) {
+    const s = value.impl.storage;
+    if (s !== null) found.add(s);
+    if (value.impl.grad !== null) tensorsIn(value.impl.grad, found, depth + 1);
+    return;
+  }
+  if (typeof value !== "object" || value === null || depth > 8) return;
+  if (value instanceof Map || value instanceof Set) {
+    for (const v of value.values()) tensorsIn(v, found, depth + 1);
+  } else if (Array.isArray(value)) {
+    for (const v of value) tensorsIn(v, found, depth + 1);
+  } else if (Object.getPrototypeOf(value) === Object.prototype) {
+    for (const v of Object.values(value)) tensorsIn(v, found, depth + 1);
+  }
+}
+
+/**
+ * Runs `fn` and frees every tensor made in it at once, except those it returns (in arrays, records and
+ * Maps too) and the gradients of leaves. Async functions are freed when they settle.
+ *
+ * @throws {ValueError} if scopes close in another order than they were opened, which concurrent async scopes can do.
+ * @example
+ * ```ts
+ * import { assertEquals } from "jsr:@std/assert@1";
+ * import { scope, tensor } from "../../mod.ts";
+ *
+ * const y = scope(() => tensor([1, 2]).mul(3).add(1));
+ * assertEquals(await y.toArray(), [4, 7]);
+ * ```
+ */
+export function scope<T>(fn: () => T): T {
+  const own = new Set<Storage>();
+  const stack = openScopes();
+  stack.push(own);
+  const close = (result: unknown): void => {
+    const open = openScopes();
+    if (open[open.length - 1] !== own) {
+      setOpenScopes(open.filter((s) => s !== own));
+      throw new ValueError(
+        "Cannot close this scope(): another that was opened later is still open; " +
+          "await inner async scopes before the outer one ends, or use `using`",
+      );
+    }
+    open.pop();
+    const kept = new Set<Storage>();
+    tensorsIn(result, kept);
+    for (const s of own) {
+      if (kept.has(s)) open[open.length - 1]?.add(s);
+      else s.free();
+    }
+  };
+  let pending = false;
+  try {
+    const result = fn();
+    if (result instanceof Promise) {
+      pending = true;
+      return result.then((v) => {
+        close(v);
+        return v;
+      }, (e) => {
+        close(null);
+        throw e;
+      }) as T;
+    }
+    pending = true;
+    close(result);
+    return result;
+  } finally {
+    if (!pending) close(null);
+  }
+}
+
+/** Memory figures and limits. */
+export const memory: {
+  stats(): MemoryReport;
+  resetPeak(): void;
+  setWatermark(bytes: number): void;
+  setLimit(bytes: number): void;
+  collect(): Promise<void>;
+} = {
+  /** The figures now. */
+  stats(): MemoryReport {
+    drainFreed();
+    return {
+      live: storageStats.live,
+      peak: storageStats.peak,
+      reserved: reservedBytes(),
+      garbage: Math.max(0, storageStats.live - liveAtCollection),
+      storages: storageStats.count,
+      watermark,
+      limit,
+    };
+  },
+  /** Starts a new measurement of `peak`. */
+  resetPeak(): void {
+    storageStats.peak = storageStats.live;
+  },
+  /** Sets how many live bytes make an await collect garbage. */
+  setWatermark(bytes: number): void {
+    if (!(bytes > 0)) {
+      throw new ValueError(
+        `Cannot setWatermark to ${bytes}: it must be a positive number of bytes`,
+      );
+    }
+    watermark = bytes;
+    threshold = Math.max(watermark, liveAtCollection + watermark / 2);
+  },
+  /** Sets how many live bytes make an allocation fail. */
+  setLimit(bytes: number): void {
+    if (!(bytes > 0)) {
+      throw new ValueError(`Cannot setLimit to ${bytes}: it must be a positive number of bytes`);
+    }
+    limit = bytes;
+  },
+  /** Collects garbage now. */
+  async collect(): Promise<void> {
+    collector()?.({ type: "major" });
+    await yieldMacrotask();
+    drainFreed();
+    await yieldMacrotask();
+    drainFreed();
+    liveAtCollection = storageStats.live;
+    threshold = Math.max(watermark, liveAtCollection + watermark / 2);
+  },
+};
+
+let reserved: () => number = () => 0;
+
+/** Tells how much the default place has taken from the system. */
+export function setReservedSource(fn: () => number): void {
+  reserved = fn;
+}
+
+function reservedBytes(): number {
+  return reserved();
+}

@@ -1,0 +1,66 @@
+/**
+ * Plesio: deep learning and scientific computing for Deno.
+ *
+ * Tensors with gradients, layers, optimizers and losses, on an embedded backend that needs no
+ * permission. This module is the whole entry.
+ *
+ * @example Fit a line
+ * ```ts
+ * import { assert } from "jsr:@std/assert@1";
+ * import { nn, optim, seed, tensor } from "./mod.ts";
+ *
+ * seed(1);
+ * const x = tensor([[0], [1], [2], [3]]);
+ * const y = tensor([[1], [3], [5], [7]]);
+ * const model = new nn.Linear(1, 1);
+ * const optimizer = new optim.SGD({ learningRate: 0.1, parameters: model.parameters() });
+ * let loss = nn.functional.mseLoss(model.call(x), y);
+ * for (let i = 0; i < 200; i++) {
+ *   loss = nn.functional.mseLoss(model.call(x), y);
+ *   loss.backward();
+ *   await optimizer.step();
+ *   optimizer.clearGrad();
+ * }
+ * assert(Number(await loss.item()) < 1e-2);
+ * ```
+ *
+ * @module
+ */
+import "./core/engine/mod.ts";
+
+export * from "./ops/mod.ts";
+export * from "./core/errors.ts";
+export { Tensor } from "./core/tensor.ts";
+export type { NestedArray, TensorData } from "./core/tensor_base.ts";
+export {
+  type DataArray,
+  type DType,
+  getDefaultDtype,
+  isDType,
+  promoteTypes,
+  setDefaultDtype,
+} from "./core/dtype.ts";
+export { Place } from "./core/place.ts";
+export { getPlace, setPlace } from "./backends/registry.ts";
+export {
+  customFunction,
+  type CustomFunction,
+  enableGrad,
+  type FunctionContext,
+  grad,
+  type GradHook,
+  type GradOptions,
+  isGradEnabled,
+  noGrad,
+} from "./core/autograd.ts";
+export { memory, type MemoryReport, scope } from "./core/engine/memory.ts";
+export {
+  defaultGenerator,
+  Generator,
+  type GeneratorState,
+  getRngState,
+  seed,
+  setRngState,
+} from "./core/random/generator.ts";
+export * as nn from "./nn/mod.ts";
+export * as optim from "./optim/mod.ts";
