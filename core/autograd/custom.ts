@@ -1,0 +1,92 @@
+// Functions with a gradient of their own (Paddle's PyLayer).
+import { GradError } from "../errors.ts";
+import type { Operand } from "../op.ts";
+import { Tensor } from "../tensor.ts";
+import { noGrad } from "./mode.ts";
+import { FunctionNode } from "./node.ts";
+import { attach, needsGrad } from "./record.ts";
+
+/** What the two functions of a custom function share. */
+export class FunctionContext {
+  /** Tensors that backward will need; use inside forward. */
+  saved: readonly Tensor[] = [];
+  /** Anything else. */
+  readonly store: Map<string, unknown> = new Map();
+
+  /** Keeps tensors for backward; their versions are checked. */
+  saveForBackward(...tensors: readonly Tensor[]): void {
+    this.saved = tensors;
+  }
+}
+
+/** A function with a gradient of its own (Paddle's PyLayer). */
+export interface CustomFunction<Args extends readonly Operand[]> {
+  /** Computes the outputs; nothing inside is recorded. */
+  forward(ctx: FunctionContext, ...inputs: Args): Tensor | readonly Tensor[];
+  /** Gradients of the inputs (null for none) from those of the outputs; `ctx.saved` holds what forward saved. */
+  backward(
+    ctx: FunctionContext,
+    ...grads: readonly Tensor[]
+  ): Tensor | null | readonly (Tensor | null)[];
+  /** The name in errors. */
+  readonly name?: string;
+}
+
+/**
+ * Makes a function from a forward and a backward of one's own.
+ *
+ * @returns A function of the same inputs; it gives one tensor, or as many as forward gives.
+ * @throws {GradError} at backward, if backward gives another number of gradients than there are inputs.
+ * @example
+ * ```ts
+ * import { assertEquals } from "jsr:@std/assert@1";
+ * import { customFunction, type Tensor, tensor } from "../../mod.ts";
+ *
+ * const cube = customFunction<[Tensor]>({
+ *   forward(ctx, x) {
+ *     ctx.saveForBackward(x);
+ *     return x.mul(x).mul(x);
+ *   },
+ *   backward(ctx, g) {
+ *     const [x] = ctx.saved;
+ *     return g.mul(x).mul(x).mul(3);
+ *   },
+ * });
+ * const x = tensor([2], { requiresGrad: true });
+ * (cube(x) as Tensor).sum().backward();
+ * assertEquals(await x.grad!.toArray(), [12]);
+ * ```
+ */
+export function customFunction<Args extends readonly Operand[]>(
+  fn: CustomFunction<Args>,
+): (...inputs: Args) => Tensor | readonly Tensor[] {
+  const name = fn.name ?? "customFunction";
+  return (...inputs: Args) => {
+    const ctx = new FunctionContext();
+    const result = noGrad(() => fn.forward(ctx, ...inputs));
+    const list = result instanceof Tensor ? [result] : result;
+    if (!needsGrad(inputs)) return result;
+    const outs = list.map((o) => (inputs.includes(o) || o.requiresGrad ? o.detach() : o));
+    const isOutput = ctx.saved.map((s) => list.indexOf(s));
+    const node = new FunctionNode(
+      name,
+      inputs,
+      outs,
+      ctx.saved.map((s, i) => (isOutput[i] >= 0 ? outs[isOutput[i]] : s)),
+      (grads, saved) => {
+        ctx.saved = saved;
+        const back = fn.backward(ctx, ...grads);
+        const gs = back === null || back instanceof Tensor ? [back] : back;
+        if (gs.length !== inputs.length) {
+          throw new GradError(
+            `Cannot backward through ${name}: backward must give one gradient (or null) for each of the ` +
+              `${inputs.length} inputs: got ${gs.length}`,
+          );
+        }
+        return gs;
+      },
+    );
+    attach(node, outs);
+    return result instanceof Tensor ? outs[0] : outs;
+  };
+}

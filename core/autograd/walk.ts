@@ -1,0 +1,282 @@
+// Walking back through the gradient graph: backward(), grad(), hooks.
+import type { DType } from "../dtype.ts";
+import { GradError, ShapeError } from "../errors.ts";
+import { sameShape, type Shape, showShape } from "../shape.ts";
+import { op as ops } from "../slots.ts";
+import { openScopes, type Storage } from "../storage.ts";
+import { Tensor } from "../tensor.ts";
+import { setGradEnabled } from "./mode.ts";
+import { type Edge, edgeOf, type GradHook, type GradNode, type LeafNode } from "./node.ts";
+
+/** Sums a gradient over the axes that broadcasting added or stretched. */
+export function sumTo(g: Tensor, shape: Shape): Tensor {
+  if (sameShape(g.shape, shape)) return g;
+  const lead = g.shape.length - shape.length;
+  const axes: number[] = [];
+  for (let i = 0; i < g.shape.length; i++) {
+    if (i < lead || (shape[i - lead] === 1 && g.shape[i] !== 1)) axes.push(i);
+  }
+  const summed = axes.length > 0 ? ops.sum(g, axes, { keepdim: true }) : g;
+  return sameShape(summed.shape, shape) ? summed : ops.reshape(summed, shape);
+}
+
+function fit(
+  name: string,
+  g: Tensor,
+  out: { readonly shape: Shape; readonly dtype: DType },
+): Tensor {
+  let x = g;
+  if (!sameShape(x.shape, out.shape)) {
+    if (x.shape.length < out.shape.length) {
+      throw new GradError(
+        `Cannot use the gradient of ${name}: it has shape ${showShape(g.shape)}, its operand ${
+          showShape(out.shape)
+        }`,
+      );
+    }
+    x = sumTo(x, out.shape);
+  }
+  return x.dtype === out.dtype ? x : ops.cast(x, out.dtype);
+}
+
+function addGrads(a: Tensor, b: Tensor): Tensor {
+  return ops.add(a, b);
+}
+
+interface WalkOptions {
+  readonly createGraph: boolean;
+  readonly retainGraph: boolean;
+}
+
+/**
+ * Walks back from the roots. `sink` receives the final gradient of every leaf and of every watched
+ * (node, output); only nodes that lead to something wanted are run.
+ */
+function walk(
+  roots: readonly { readonly edge: Edge; readonly grad: Tensor }[],
+  watched: ReadonlyMap<GradNode, ReadonlySet<number>> | null,
+  options: WalkOptions,
+  sink: (node: GradNode, index: number, grad: Tensor) => void,
+): void {
+  const order: GradNode[] = [];
+  const seen = new Set<GradNode>();
+  const stack: GradNode[] = roots.map((r) => r.edge.node);
+  while (stack.length > 0) {
+    const node = stack.pop()!;
+    if (seen.has(node)) continue;
+    seen.add(node);
+    order.push(node);
+    for (const e of node.edges) if (e !== null && !seen.has(e.node)) stack.push(e.node);
+  }
+  order.sort((a, b) => a.seq - b.seq);
+  const useful = new Set<GradNode>();
+  for (const node of order) {
+    const wanted = watched === null ? node.isLeaf : watched.has(node);
+    if (wanted || node.edges.some((e) => e !== null && useful.has(e.node))) useful.add(node);
+  }
+  const pending = new Map<GradNode, (Tensor | null)[]>();
+  const give = (edge: Edge, grad: Tensor): void => {
+    let slots = pending.get(edge.node);
+    if (slots === undefined) {
+      slots = new Array<Tensor | null>(edge.node.outs.length).fill(null);
+      pending.set(edge.node, slots);
+    }
+    const old = slots[edge.index];
+    slots[edge.index] = old === null ? grad : addGrads(old, grad);
+  };
+  for (const r of roots) give(r.edge, r.grad);
+  const was = setGradEnabled(options.createGraph);
+  try {
+    for (let i = order.length - 1; i >= 0; i--) {
+      const node = order[i];
+      const slots = pending.get(node);
+      pending.delete(node);
+      if (slots === undefined || !useful.has(node)) continue;
+      if (node.hooks !== null) {
+        for (const [index, hooks] of node.hooks) {
+          for (const hook of hooks) {
+            const g = slots[index];
+            if (g !== null) slots[index] = hook(g) ?? g;
+          }
+        }
+      }
+      const wanted = watched?.get(node);
+      for (let k = 0; k < slots.length; k++) {
+        const g = slots[k];
+        if (g !== null && (watched === null ? node.isLeaf : wanted?.has(k))) sink(node, k, g);
+      }
+      if (node.isLeaf || !node.edges.some((e) => e !== null && useful.has(e.node))) continue;
+      const grads = slots.map((g, k) =>
+        g ?? ops.zeros(node.outs[k].shape, { dtype: node.outs[k].dtype, place: node.outs[k].place })
+      );
+      const results = node.apply(grads);
+      if (!options.retainGraph) node.release();
+      for (let k = 0; k < node.edges.length; k++) {
+        const edge = node.edges[k];
+        const g = results[k];
+        if (edge === null || g === null || g === undefined || !useful.has(edge.node)) continue;
+        give(edge, fit(node.name, g, edge.node.outs[edge.index]));
+      }
+    }
+  } finally {
+    setGradEnabled(was);
+  }
+}
+
+function seedGrad(call: string, x: Tensor, grad: Tensor | undefined): Tensor {
+  if (!x.requiresGrad) {
+    throw new GradError(
+      `Cannot ${call} from a tensor of shape ${showShape(x.shape)}: it does not require grad; ` +
+        "make an input with {requiresGrad: true}, and record outside noGrad()",
+    );
+  }
+  if (grad === undefined) {
+    if (x.numel !== 1) {
+      throw new GradError(
+        `Cannot ${call} from shape ${
+          showShape(x.shape)
+        } without a gradient: only a scalar has an implied one; ` +
+          "reduce it with sum() or mean(), or pass a gradient of its shape",
+      );
+    }
+    return ops.ones(x.shape, { dtype: x.dtype, place: x.place });
+  }
+  if (!sameShape(grad.shape, x.shape)) {
+    throw new ShapeError(
+      `Cannot ${call} from ${showShape(x.shape)} with a gradient of ${
+        showShape(grad.shape)
+      }: shapes must be equal`,
+    );
+  }
+  return grad.dtype === x.dtype ? grad : ops.cast(grad, x.dtype);
+}
+
+/** Takes storages out of the open scopes, since something outside now holds them. */
+export function keepAlive(x: Tensor): void {
+  const storage = x.impl.storage;
+  if (storage !== null) { for (const scope of openScopes()) scope.delete(storage); }
+}
+
+/** The work of `Tensor.backward`. */
+export function backward(x: Tensor, grad: Tensor | undefined, retainGraph: boolean): void {
+  const seed = seedGrad("backward", x, grad);
+  const given = new Set<Storage | null>([grad?.impl.storage ?? null]);
+  walk(
+    [{ edge: edgeOf(x)!, grad: seed }],
+    null,
+    { createGraph: false, retainGraph },
+    (node, _i, g) => {
+      const leaf = (node as LeafNode).tensor;
+      const old = leaf.grad;
+      let total = old === null ? g : addGrads(old, g);
+      // Two leaves must not share one buffer: an in-place change of one gradient would show in the other.
+      const storage = total.impl.storage;
+      if (storage !== null && (given.has(storage) || !total.isContiguous)) total = ops.clone(total);
+      given.add(total.impl.storage);
+      keepAlive(total);
+      leaf.grad = total;
+    },
+  );
+}
+
+/** Options of {@linkcode grad}. */
+export interface GradOptions {
+  /** Gradients of the outputs; needed for those that are not scalars. */
+  readonly gradOutputs?: readonly (Tensor | undefined)[];
+  /** Record the computation of the gradients, so that they can be differentiated. */
+  readonly createGraph?: boolean;
+  /** Keep what was saved for another walk. Default: `createGraph`. */
+  readonly retainGraph?: boolean;
+  /** Give zeros for inputs that the outputs do not depend on, instead of an error. */
+  readonly allowUnused?: boolean;
+}
+
+/**
+ * Gradients of the sum of `outputs` with respect to `inputs`, without touching anyone's `.grad`.
+ *
+ * @param outputs Tensors that depend on the inputs.
+ * @param inputs Tensors that require grad, leaves or not.
+ * @returns One tensor for each input, of its shape and dtype.
+ * @throws {GradError} if an output does not require grad, or an input is not reached (see `allowUnused`).
+ * @example
+ * ```ts
+ * import { assertEquals } from "jsr:@std/assert@1";
+ * import { grad, tensor } from "../../mod.ts";
+ *
+ * const x = tensor([3], { requiresGrad: true });
+ * const [dx] = grad([x.mul(x)], [x], { createGraph: true });
+ * const [ddx] = grad([dx], [x]);
+ * assertEquals([await dx.toArray(), await ddx.toArray()], [[6], [2]]);
+ * ```
+ */
+export function grad(
+  outputs: Tensor | readonly Tensor[],
+  inputs: Tensor | readonly Tensor[],
+  options: GradOptions = {},
+): Tensor[] {
+  const outs = outputs instanceof Tensor ? [outputs] : outputs;
+  const ins = inputs instanceof Tensor ? [inputs] : inputs;
+  const createGraph = options.createGraph ?? false;
+  const watched = new Map<GradNode, Set<number>>();
+  const edges = ins.map((x, i) => {
+    const edge = edgeOf(x);
+    if (edge === null) {
+      throw new GradError(
+        `Cannot take grad with respect to input ${i} of shape ${
+          showShape(x.shape)
+        }: it does not require grad; ` +
+          "make it with {requiresGrad: true} before it is used",
+      );
+    }
+    const set = watched.get(edge.node) ?? new Set<number>();
+    set.add(edge.index);
+    watched.set(edge.node, set);
+    return edge;
+  });
+  const roots = outs.map((x, i) => {
+    const seed = seedGrad("grad", x, options.gradOutputs?.[i]);
+    return { edge: edgeOf(x)!, grad: seed };
+  });
+  const found = new Map<GradNode, Map<number, Tensor>>();
+  walk(
+    roots,
+    watched,
+    { createGraph, retainGraph: options.retainGraph ?? createGraph },
+    (node, k, g) => {
+      let slots = found.get(node);
+      if (slots === undefined) found.set(node, slots = new Map());
+      slots.set(k, g);
+    },
+  );
+  return edges.map((e, i) => {
+    const g = found.get(e.node)?.get(e.index);
+    if (g !== undefined) return g;
+    if (options.allowUnused) {
+      return ops.zeros(ins[i].shape, { dtype: ins[i].dtype, place: ins[i].place });
+    }
+    throw new GradError(
+      `Cannot take grad with respect to input ${i} of shape ${
+        showShape(ins[i].shape)
+      }: the outputs do not depend on it; ` +
+        "pass {allowUnused: true} to get zeros",
+    );
+  });
+}
+
+/** Adds a hook that sees (and may replace) the gradient of a tensor; gives the function that removes it. */
+export function registerHook(x: Tensor, hook: GradHook): () => void {
+  const edge = edgeOf(x);
+  if (edge === null) {
+    throw new GradError(
+      "Cannot registerHook on a tensor that does not require grad: set requiresGrad first",
+    );
+  }
+  const map = edge.node.hooks ??= new Map();
+  const list = map.get(edge.index) ?? [];
+  list.push(hook);
+  map.set(edge.index, list);
+  return () => {
+    const i = list.indexOf(hook);
+    if (i >= 0) list.splice(i, 1);
+  };
+}
