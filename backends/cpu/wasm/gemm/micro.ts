@@ -15,6 +15,30 @@ export function clear(f: FunctionBuilder, locals: readonly Local[]): void {
 
 const ZERO = new Uint8Array(16);
 
+/**
+ * Sets `count` to how many of the `left` > 0 items to take next: `most`, or, when few are left, so
+ * many that the remaining rounds are as equal as can be (8 by at most 6 are 4 + 4, not 6 + 2).
+ */
+export function takeEvenly(f: FunctionBuilder, left: Local, most: number, count: Local): void {
+  f.ptrConst(most).set(count);
+  f.get(left).ptrConst(3 * most).ptrOp("lt_s").if(() => {
+    f.get(left).get(left).ptrConst(most - 1).ptrOp("add").ptrConst(most).ptrOp("div_u");
+    f.tee(count).ptrOp("add").ptrConst(1).ptrOp("sub").get(count).ptrOp("div_u").set(count);
+  });
+}
+
+/** Sets `to` to the smaller of a local and what is left of a range: `end` − `start`. */
+export function takeUpTo(
+  f: FunctionBuilder,
+  limit: Local,
+  start: Local,
+  end: Local,
+  to: Local,
+): void {
+  f.get(end).get(start).ptrOp("sub").tee(to).get(limit).ptrOp("gt_s");
+  f.if(() => f.get(limit).set(to));
+}
+
 /** How a kernel finds the row of B for each step of the reduction. */
 export type PanelSource =
   /** Rows of a panel are a fixed number of bytes apart. */

@@ -2,7 +2,7 @@
 // and walks panels of rows. Which blocks and which packing is decided by the caller.
 
 import type { Callable, FunctionBuilder, ModuleBuilder } from "../asm/mod.ts";
-import { emitPanelDispatch, emitTileCopy } from "./micro.ts";
+import { emitPanelDispatch, emitTileCopy, takeEvenly, takeUpTo } from "./micro.ts";
 import type { Packers } from "./pack.ts";
 import type { ElementSpec } from "./spec.ts";
 
@@ -55,16 +55,6 @@ export function emitTiles(
   const flag = (bit: number) => {
     f.get(flags).ptrConst(bit).ptrOp("and").ptrConst(0).ptrOp("ne");
   };
-  const minimum = (limit: () => void, rest: () => void, to: typeof column) => {
-    limit();
-    f.set(to);
-    f.get(to);
-    rest();
-    f.ptrOp("gt_s").if(() => {
-      rest();
-      f.set(to);
-    });
-  };
 
   f.get(scratch).ptrConst(TILE_BYTES).ptrOp("add").set(packedA);
   f.get(kBlock).ptrConst(packedRows(spec) * spec.size).ptrOp("mul").get(packedA).ptrOp("add");
@@ -95,13 +85,7 @@ export function emitTiles(
     flag(TILE_FLAGS.directA);
     f.op("select").set(aStride);
     f.loop((nextRows) => {
-      // Full panels, then up to three as equal as can be: 8 rows are 4 + 4, not 6 + 2.
-      f.ptrConst(spec.rows).set(rows);
-      f.get(left).ptrConst(3 * spec.rows).ptrOp("lt_s").if(() => {
-        f.get(left).get(left).ptrConst(spec.rows - 1).ptrOp("add").ptrConst(spec.rows);
-        f.ptrOp("div_u").tee(rows).ptrOp("add").ptrConst(1).ptrOp("sub").get(rows).ptrOp("div_u");
-        f.set(rows);
-      });
+      takeEvenly(f, left, spec.rows, rows);
       flag(TILE_FLAGS.directA);
       f.if(
         () =>
@@ -151,12 +135,12 @@ export function emitTiles(
   };
 
   f.loop((nextColumns) => {
-    minimum(() => f.get(nBlock), () => f.get(n).get(column).ptrOp("sub"), columns);
+    takeUpTo(f, nBlock, column, n, columns);
     f.get(columns).ptrConst(Math.log2(spec.width)).ptrOp("shr_u").set(panels);
     f.get(columns).ptrConst(spec.width - 1).ptrOp("and").set(rest);
     f.ptrConst(0).set(depth);
     f.loop((nextDepth) => {
-      minimum(() => f.get(kBlock), () => f.get(k).get(depth).ptrOp("sub"), rowsK);
+      takeUpTo(f, kBlock, depth, k, rowsK);
       f.get(flags).ptrConst(TILE_FLAGS.accumulate).ptrOp("and").set(add);
       f.ptrConst(1).get(add).get(depth).ptrConst(0).ptrOp("ne").op("select").set(add);
       f.get(b).get(depth).get(bRow).ptrOp("mul").ptrOp("add");
