@@ -71,7 +71,7 @@ class T:
 
 def encode(array, dtype):
     """`float32[2,3]:base64 of little-endian values`."""
-    array = np.ascontiguousarray(array)
+    array = np.asarray(array, order="C")  # ascontiguousarray would give rank 0 an axis
     payload = array.astype(_NUMPY[dtype]).tobytes()
     shape = ",".join(str(n) for n in array.shape)
     return f"{dtype}[{shape}]:{base64.b64encode(payload).decode()}"
