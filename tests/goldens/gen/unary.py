@@ -193,6 +193,16 @@ def clips(f):
     f.case("nanToNum", [T([1, -2], "int32")], torch.nan_to_num, name="int32 stays", grad=False)
 
 
+# PyTorch's own gradients of these two hold constants in float32, even for float64 inputs.
+def celu(x, alpha=1.0):
+    return torch.where(x > 0, x, alpha * torch.expm1(torch.clamp(x, max=0) / alpha))
+
+
+def hardsigmoid(x):
+    inside = torch.where((x > -3) & (x < 3), x / 6 + 0.5, torch.where(x >= 3, 1.0, 0.0))
+    return torch.where(torch.isnan(x), x, inside)
+
+
 def family_activation(f):
     both = lambda fn, *rest, **kw: (activation(f, fn, *rest, **kw), activation(f, "F." + fn, *rest, short=True, **kw))
     far = [0.0, -0.0, 1, -1, 20, -20, 100, -100, INF, -INF, NAN]
@@ -205,8 +215,8 @@ def family_activation(f):
     both("elu", TF.elu, far, [0.0, 2, -2, -20])
     both("elu", lambda x: TF.elu(x, 1.5), None, [0.0, 2, -2], args=[{"alpha": 1.5}], label="alpha 1.5")
     both("selu", TF.selu, far, [0.0, 2, -2, -20])
-    both("celu", TF.celu, far, [0.0, 2, -2, -20])
-    both("celu", lambda x: TF.celu(x, 0.7), None, [0.0, 2, -2], args=[{"alpha": 0.7}], label="alpha 0.7")
+    both("celu", celu, far, [0.0, 2, -2, -20])
+    both("celu", lambda x: celu(x, 0.7), None, [0.0, 2, -2], args=[{"alpha": 0.7}], label="alpha 0.7")
     both("gelu", TF.gelu, [x for x in far if abs(x) != INF], [0.0, 3, -3, 10, -10])
     both("gelu", lambda x: TF.gelu(x, approximate="tanh"), [0.0, 1, -1, 20, -20, NAN], [0.0, 3, -3, 10],
          args=[{"approximate": True}], label="tanh")
@@ -219,7 +229,7 @@ def family_activation(f):
     both("hardtanh", TF.hardtanh, far, [1, -1, 0.5, 2, -2])
     both("hardtanh", lambda x: TF.hardtanh(x, -2, 0.5), None, [-2, 0.5, 0, 3],
          args=[{"min": -2, "max": 0.5}], label="bounds")
-    both("hardsigmoid", TF.hardsigmoid, far + [3, -3], [3, -3, 0.0, 4, -4])
+    both("hardsigmoid", hardsigmoid, far + [3, -3], [3, -3, 0.0, 4, -4])
     both("hardswish", TF.hardswish, [x for x in far if x != -INF] + [3, -3], [0.0, 1, 4, -4])
     both("tanhshrink", TF.tanhshrink, [x for x in far if abs(x) != INF], [0.0, 3])
     both("softshrink", TF.softshrink, far + [0.5, -0.5], [0.5, -0.5, 0.75, -0.75, 0.0])
