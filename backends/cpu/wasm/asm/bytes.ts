@@ -26,6 +26,14 @@ export class ByteWriter {
     this.#bytes[this.#length++] = value;
   }
 
+  /** Appends a byte and an unsigned LEB128 number: an instruction with one immediate. */
+  byteAndUnsigned(value: number, immediate: number): void {
+    this.#reserve(2);
+    this.#bytes[this.#length++] = value;
+    if (immediate < 0x80) this.#bytes[this.#length++] = immediate;
+    else this.unsigned(immediate);
+  }
+
   /** Appends bytes as they are. */
   raw(values: ArrayLike<number>): void {
     this.#reserve(values.length);
@@ -115,10 +123,15 @@ export class ByteWriter {
     this.raw(bytes);
   }
 
+  /** Another writer's bytes. */
+  append(part: ByteWriter): void {
+    this.raw(part.#bytes.subarray(0, part.#length));
+  }
+
   /** Another writer's bytes after their count. */
   sized(part: ByteWriter): void {
     this.unsigned(part.length);
-    this.raw(part.finish());
+    this.append(part);
   }
 
   /** What was written (a copy on a buffer of its own). */

@@ -82,8 +82,7 @@ export class FunctionBuilder {
       this.#code.byte(code);
       return;
     }
-    this.#code.byte(code >>> 16);
-    this.#code.unsigned(code & 0xffff);
+    this.#code.byteAndUnsigned(code >>> 16, code & 0xffff);
   }
 
   /** An instruction without immediates, `"f32x4.add"` for one. */
@@ -103,16 +102,15 @@ export class FunctionBuilder {
     return this.op(`${this.ptr}.${name}`);
   }
 
-  #memoryArgument(natural: number, argument: MemoryArgument): void {
-    this.#code.unsigned(argument.align ?? natural);
-    this.#code.unsigned(argument.offset ?? 0);
+  #access(row: readonly [code: number, align: number], argument: MemoryArgument | undefined): void {
+    this.#instruction(row[0]);
+    this.#code.unsigned(argument?.align ?? row[1]);
+    this.#code.unsigned(argument?.offset ?? 0);
   }
 
   /** A load, store or atomic access, `"v128.load"` for one. */
-  mem(name: MemoryOp, argument: MemoryArgument = {}): this {
-    const [code, natural] = MEMORY_OPS[name];
-    this.#instruction(code);
-    this.#memoryArgument(natural, argument);
+  mem(name: MemoryOp, argument?: MemoryArgument): this {
+    this.#access(MEMORY_OPS[name], argument);
     return this;
   }
 
@@ -124,10 +122,8 @@ export class FunctionBuilder {
   }
 
   /** Loads or stores one lane. */
-  memLane(name: MemoryLaneOp, lane: number, argument: MemoryArgument = {}): this {
-    const [code, natural] = MEMORY_LANE_OPS[name];
-    this.#instruction(code);
-    this.#memoryArgument(natural, argument);
+  memLane(name: MemoryLaneOp, lane: number, argument?: MemoryArgument): this {
+    this.#access(MEMORY_LANE_OPS[name], argument);
     this.#code.byte(lane);
     return this;
   }
@@ -201,22 +197,19 @@ export class FunctionBuilder {
 
   /** Pushes a local. */
   get(local: Local): this {
-    this.#code.byte(0x20);
-    this.#code.unsigned(local.index);
+    this.#code.byteAndUnsigned(0x20, local.index);
     return this;
   }
 
   /** Pops into a local. */
   set(local: Local): this {
-    this.#code.byte(0x21);
-    this.#code.unsigned(local.index);
+    this.#code.byteAndUnsigned(0x21, local.index);
     return this;
   }
 
   /** Stores the top of the stack in a local and keeps it. */
   tee(local: Local): this {
-    this.#code.byte(0x22);
-    this.#code.unsigned(local.index);
+    this.#code.byteAndUnsigned(0x22, local.index);
     return this;
   }
 
@@ -376,7 +369,7 @@ export class FunctionBuilder {
       out.unsigned(count);
       out.byte(valueTypeCode[type]);
     }
-    out.raw(this.#code.finish());
+    out.append(this.#code);
     out.byte(0x0b);
     return out;
   }

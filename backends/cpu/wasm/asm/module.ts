@@ -151,7 +151,7 @@ export class ModuleBuilder {
       out.byte(id);
       out.sized(part);
     };
-    section(1, this.#types.length, (part) => part.raw(this.#typeBytes.finish()));
+    section(1, this.#types.length, (part) => part.append(this.#typeBytes));
     if (this.#imports.length > 0 || this.#memory !== undefined) {
       out.byte(2);
       out.sized(this.#importSection());

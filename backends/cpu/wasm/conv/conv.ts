@@ -289,20 +289,16 @@ export class Conv {
     const outPlane = oh * ow * size;
     const scratch = args.scratch + layout.scratch;
     layout.phases.forEach(({ phase, blocks, job: jobAt, filters }, index) => {
-      const depth = this.#repackFilters(
-        copy,
-        shape,
-        phase,
-        args.weight,
-        args.scratch + filters,
-        size,
-      );
+      const depth = shape.oc / groups * phase.filterTaps.length;
+      const block = blocks.job.blockChannels;
+      const to = args.scratch + filters;
+      this.#repackFilters(copy, shape, phase, block, args.weight, to, size);
       const last = index === phases.length - 1;
       const report = last && args.onRows !== undefined;
       const job: Job = {
         ...blocks.job,
         groups,
-        a: args.scratch + filters,
+        a: to,
         aRow: depth * size,
         aGroup: m * depth * size,
         source: args.dy,
@@ -332,38 +328,40 @@ export class Conv {
     });
   }
 
-  /** Copies the filter taps of a phase to [c][oc][tap]; gives the length of a row. */
+  /** Copies the filters of a phase to the order of its table: [c][block][row][oc][tap in row]. */
   #repackFilters(
     copy: Kernel,
     shape: ConvShape,
-    phase: Phase,
+    { filterTaps, window }: Phase,
+    blockChannels: number,
     from: number,
     to: number,
     size: number,
-  ): number {
+  ): void {
     const { groups, kh, kw } = shape;
     const m = shape.c / groups;
     const outputs = shape.oc / groups;
-    const taps = phase.filterTaps.length;
+    const taps = filterTaps.length;
     const filter = kh * kw * size;
-    const depth = outputs * taps;
-    phase.filterTaps.forEach((tap, index) => {
-      const source = from + tap * size;
-      const target = to + index * size;
-      if (m === 1) {
-        // Rows follow each other in both places over all groups.
-        // deno-fmt-ignore
-        this.#call(copy, target, depth * size, taps * size, source, outputs * filter, filter,
-          groups, outputs);
-        return;
-      }
-      for (let group = 0; group < groups; group++) {
-        // deno-fmt-ignore
-        this.#call(copy, target + group * m * depth * size, depth * size, taps * size,
-          source + group * outputs * m * filter, filter, m * filter, m, outputs);
-      }
-    });
-    return depth;
+    const rowLength = taps / (window.tapRows ?? 1);
+    const depth = outputs * taps * size;
+    for (let first = 0; first < outputs; first += blockChannels) {
+      const count = Math.min(blockChannels, outputs - first);
+      filterTaps.forEach((tap, index) => {
+        const [row, column] = [Math.floor(index / rowLength), index % rowLength];
+        const place = first * taps + row * count * rowLength + column;
+        // With one row per group the groups' rows are as regular as the rows of a group.
+        const [steps, rows, rowBytes] = m === 1
+          ? [1, groups, outputs * filter]
+          : [groups, m, filter];
+        for (let group = 0; group < steps; group++) {
+          const source = from + (group * outputs + first) * m * filter + tap * size;
+          // deno-fmt-ignore
+          this.#call(copy, to + group * m * depth + place * size, depth, rowLength * size,
+            source, rowBytes, m * filter, rows, count);
+        }
+      });
+    }
   }
 
   /** Computes dweight. */
@@ -408,7 +406,8 @@ export class Conv {
   /** Writes the record and its table at an address; gives the first free one behind them. */
   #prepare(at: number, job: Job, blocks: Blocks): number {
     const table = at + JOB_BYTES;
-    writeJob(this.#memory.buffer, at, this.#ptr, { ...job, table });
+    const lastTable = table + 4 * blocks.blockEntries;
+    writeJob(this.#memory.buffer, at, this.#ptr, { ...job, table, lastTable });
     blocks.offsets(new Int32Array(this.#memory.buffer, table, blocks.entries));
     return table + align16(4 * blocks.entries);
   }

@@ -356,8 +356,9 @@ Deno.test("NaN and infinities stay where they belong", () => {
   }
 });
 
-Deno.test("operands at the very end of the memory are read within it", () => {
-  for (const part of [{ w: 11 }, { w: 4 }, { w: 12, kw: 5 }, { kh: 1, kw: 1 }, { h: 1, kh: 1 }]) {
+Deno.test("operands and scratch memory at the very end of the memory: nothing is read past it", () => {
+  const parts = [{ w: 11 }, { w: 4 }, { w: 12, kw: 5 }, { kh: 1, kw: 1 }, { h: 1, kh: 1 }];
+  for (const part of [...parts, { w: 1, padLeft: 1, padRight: 1 }, { n: 1, h: 2, padTop: 1 }]) {
     const s = { ...DEFAULTS, ...part };
     const [oh, ow] = convOutputSize(s);
     const x = s.n * s.c * s.h * s.w;
@@ -373,6 +374,16 @@ Deno.test("operands at the very end of the memory are read within it", () => {
     plain.conv.backwardInput({ ...s, dy: end - 4 * y, weight: 0, dx: 65536, scratch });
     plain.conv.backwardWeight({ ...s, dy: end - 4 * y, x: 0, dweight: 65536, scratch });
     plain.conv.backwardWeight({ ...s, dy: 0, x: end - 4 * x, dweight: 65536, scratch });
+    const last = (pass: ConvPass) => (end - plain.conv.scratchBytes(pass, s)) & -16;
+    plain.conv.forward({ ...s, x: 0, weight: 0, y: 65536, scratch: last("forward") });
+    plain.conv.backwardInput({
+      ...{ ...s, dy: 0, weight: 0, dx: 65536 },
+      scratch: last("backwardInput"),
+    });
+    plain.conv.backwardWeight({
+      ...{ ...s, dy: 0, x: 0, dweight: 65536 },
+      scratch: last("backwardWeight"),
+    });
   }
 });
 

@@ -7,6 +7,9 @@ import { emitPanelDispatch, emitTileCopy, takeEvenly, takeUpTo } from "../gemm/m
 import type { ElementSpec } from "../gemm/spec.ts";
 import { loadJob } from "./job.ts";
 
+/** With so few rows a panel of two vectors has too few sums in flight; these take four. */
+const BROAD_ROWS = 2;
+
 /** Bytes at the start of a thread's scratch memory that hold one tile. */
 export const TILE_BYTES = 256;
 
@@ -23,6 +26,7 @@ export function emitCorrelate(
   const ptr = module.ptr;
   const wide = emitPanelDispatch(module, spec, 2, "table");
   const narrow = emitPanelDispatch(module, spec, 1, "table");
+  const broad = emitPanelDispatch(module, spec, 4, "table", BROAD_ROWS);
   const tileCopy = emitTileCopy(module, spec);
   const f = module.func({ params: [ptr, ptr, ptr, ptr], export: "correlate" });
   const [jobAt, scratch, start, end] = f.params;
@@ -38,6 +42,7 @@ export function emitCorrelate(
   );
   const [panels, rest, restWidth, restFirst, restSkip, panel, lineStep] = Array
     .from({ length: 7 }, local);
+  const [lineDepth, lineSkip, lineTable, perRow] = Array.from({ length: 4 }, local);
   const restWhole = f.local("i32");
 
   // The last columns: a panel that ends at the line's end and overlaps the one before it, if the
@@ -78,9 +83,9 @@ export function emitCorrelate(
 
   const kernel = (count: () => void, shift: () => void, bPanel: number, c: () => void) => {
     count();
-    f.get(depth).get(aBase).get(job.aRow).get(bBase);
+    f.get(lineDepth).get(aBase).get(job.aRow).get(bBase);
     shift();
-    f.ptrOp("add").get(job.table).ptrConst(bPanel);
+    f.ptrOp("add").get(lineTable).ptrConst(bPanel);
     c();
   };
   const toTile = (shift: () => void) =>
@@ -90,10 +95,21 @@ export function emitCorrelate(
     f.get(panels).ptrConst(0).ptrOp("ne").if(() => {
       f.get(job.cColumn).ptrConst(spec.size).ptrOp("eq").if(
         () => {
-          kernel(() => f.get(panels), () => f.ptrConst(0), 32, () => {
-            f.get(cBase).get(job.cRow).get(add).get(rows);
+          f.ptrConst(0).set(panel);
+          f.get(rows).ptrConst(BROAD_ROWS).ptrOp("le_s").get(panels).ptrConst(2).ptrOp("ge_s");
+          f.op("i32.and").if(() => {
+            kernel(() => f.get(panels).ptrConst(1).ptrOp("shr_u"), () => f.ptrConst(0), 64, () => {
+              f.get(cBase).get(job.cRow).get(add).get(rows);
+            });
+            f.call(broad).get(panels).ptrConst(-2).ptrOp("and").set(panel);
           });
-          f.call(wide);
+          f.get(panel).get(panels).ptrOp("lt_s").if(() => {
+            const first = () => f.get(panel).ptrConst(5).ptrOp("shl");
+            kernel(() => f.get(panels).get(panel).ptrOp("sub"), first, 32, () => {
+              f.address(cBase, panel, 5).get(job.cRow).get(add).get(rows);
+            });
+            f.call(wide);
+          });
         },
         () => {
           f.ptrConst(0).set(panel);
@@ -142,7 +158,33 @@ export function emitCorrelate(
     });
   };
 
+  // Leaves out tap rows that lie above or below the source: ⌈(limit − origin − line) / step⌉ is the
+  // first row of taps that is not below `limit`.
+  const chooseTaps = () => {
+    f.get(depth).set(lineDepth);
+    f.ptrConst(0).set(lineSkip);
+    f.get(job.table).get(job.lastTable).get(channels).get(job.blockChannels).ptrOp("eq");
+    f.op("select").set(lineTable);
+    f.get(job.tapRows).ptrConst(1).ptrOp("gt_s").if(() => {
+      const firstFrom = (limit: () => void, to: Local) => {
+        limit();
+        f.get(job.rowOrigin).ptrOp("sub").get(band).ptrOp("sub").get(line).ptrOp("sub");
+        f.get(job.tapStep).ptrOp("add").ptrConst(1).ptrOp("sub").tee(to);
+        f.get(job.tapStep).ptrOp("div_s").ptrConst(0).get(to).ptrConst(0).ptrOp("gt_s");
+        f.op("select").set(to);
+        f.get(to).get(job.tapRows).ptrOp("gt_s").if(() => f.get(job.tapRows).set(to));
+      };
+      firstFrom(() => f.ptrConst(0), lineSkip);
+      firstFrom(() => f.get(job.sourceHeight), lineDepth);
+      f.get(depth).get(job.tapRows).ptrOp("div_u").set(perRow);
+      f.get(lineDepth).get(lineSkip).ptrOp("sub").get(perRow).ptrOp("mul").set(lineDepth);
+      f.get(lineSkip).get(perRow).ptrOp("mul").set(lineSkip);
+      f.address(lineTable, lineSkip, 2).set(lineTable);
+    });
+  };
+
   const walkRows = () => {
+    chooseTaps();
     f.get(chunk).set(left);
     f.get(chunkAt).set(row);
     f.loop((nextRows) => {
@@ -150,8 +192,8 @@ export function emitCorrelate(
       f.get(job.a);
       offset(group, job.aGroup);
       offset(row, job.aRow);
-      f.get(channel).get(job.taps).ptrOp("mul").ptrConst(spec.shift).ptrOp("shl").ptrOp("add");
-      f.set(aBase);
+      f.get(channel).get(job.taps).ptrOp("mul").get(lineSkip).ptrOp("add");
+      f.ptrConst(spec.shift).ptrOp("shl").ptrOp("add").set(aBase);
       f.get(job.c);
       offset(item, job.cImage);
       offset(group, job.cGroup);

@@ -5,8 +5,14 @@ import type { FunctionBuilder, Local, PtrType } from "../asm/mod.ts";
 
 /** The record's fields, in order. Strides, pitches and addresses are in bytes. */
 const FIELDS = [
-  // Offsets of the taps: int32 byte offsets into a staged or plain image, channel after channel.
+  // Offsets of the taps of a block of channels: int32 byte offsets into a staged or plain image.
   "table",
+  // The same for the last block of channels.
+  "lastTable",
+  // If above 1: taps lie in so many rows, `tapStep` rows of the image apart, and are ordered row by
+  // row, then channel by channel; rows outside the image are left out.
+  "tapRows",
+  "tapStep",
   "groups",
   // The left operand: filters in `correlate`, gradients of the output in `weights`.
   "a",

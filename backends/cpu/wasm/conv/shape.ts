@@ -60,14 +60,17 @@ export interface Window {
   readonly height: number;
   readonly width: number;
   readonly taps: readonly Tap[];
+  /** If above 1: taps come in so many rows of equal length, equally far apart; see the job. */
+  readonly tapRows?: number;
 }
 
 /** The blocks and table of a job. */
 export interface Blocks {
   readonly job: Job;
-  /** Byte offsets of the taps of a block of channels. */
+  /** Writes the byte offsets of the taps: those of a full block, then those of the last one. */
   readonly offsets: (table: Int32Array) => void;
-  /** Entries of the table. */
+  /** Entries of a full block and of both together. */
+  readonly blockEntries: number;
   readonly entries: number;
   /** Bytes for staged images, 0 if the source is read in place. */
   readonly stageBytes: number;
@@ -162,19 +165,34 @@ export function planBlocks(
     setImages,
     height,
     width,
+    tapRows: window.tapRows ?? 1,
+    tapStep: taps.length > 0 ? taps[taps.length - 1].y / Math.max(1, (window.tapRows ?? 1) - 1) : 0,
   });
+  const lastChannels = (channels - 1) % blockChannels + 1;
+  const tapRows = window.tapRows ?? 1;
+  const rowLength = taps.length / tapRows;
   const offsets = (table: Int32Array) => {
     let at = 0;
-    for (let channel = 0; channel < blockChannels; channel++) {
-      for (const { y, x } of taps) {
-        const column = (x % columnStep) * phaseWidth + Math.floor(x / columnStep);
-        table[at++] = channel * planePitch + y * pitch + column * size;
+    for (const count of [blockChannels, lastChannels]) {
+      for (let row = 0; row < tapRows; row++) {
+        for (let channel = 0; channel < count; channel++) {
+          for (let tap = row * rowLength; tap < (row + 1) * rowLength; tap++) {
+            const { y, x } = taps[tap];
+            const column = (x % columnStep) * phaseWidth + Math.floor(x / columnStep);
+            table[at++] = channel * planePitch + y * pitch + column * size;
+          }
+        }
       }
     }
   };
-  // Panels may read up to two vectors past the last staged line.
-  const stageBytes = direct ? 0 : stageImage * setImages + 64;
-  return { job, offsets, entries: blockChannels * taps.length, stageBytes };
+  return {
+    job,
+    offsets,
+    blockEntries: blockChannels * taps.length,
+    entries: (blockChannels + lastChannels) * taps.length,
+    // Panels may read up to two vectors past the last staged line.
+    stageBytes: direct ? 0 : stageImage * setImages + 64,
+  };
 }
 
 /** The window of the forward pass, which the filters' gradient shares. */
@@ -209,14 +227,17 @@ export interface Phase {
   readonly filterTaps: readonly number[];
 }
 
-/** Filter taps that reach positions ≡ `phase` (mod stride), with the outputs' offset from them. */
+/**
+ * Filter taps that reach positions ≡ `phase` (mod stride), with the outputs' offset from them, which
+ * rises in equal steps.
+ */
 function reaching(phase: number, pad: number, kernel: number, stride: number, dilation: number) {
   const found: { tap: number; offset: number }[] = [];
   for (let tap = 0; tap < kernel; tap++) {
     const distance = phase + pad - tap * dilation;
     if (distance % stride === 0) found.push({ tap, offset: distance / stride });
   }
-  return found;
+  return found.reverse();
 }
 
 /**
@@ -252,6 +273,7 @@ export function inputPhases(shape: ConvShape): Phase[] {
         height: Math.ceil((shape.h - y) / shape.strideH),
         width: Math.ceil((shape.w - x) / shape.strideW),
         taps,
+        tapRows: rows.length,
       };
       phases.push({ y, x, window, filterTaps });
     }

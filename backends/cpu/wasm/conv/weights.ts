@@ -142,34 +142,47 @@ function emitTile(
   });
 
   // Sums of lanes: a square of sums is transposed and added up, so that neighbours stay neighbours.
-  const store = (load: typeof spec.loadZero | "v128.load", save: () => void, offset: number) => {
-    f.get(add).ptrConst(0).ptrOp("ne").if(
-      () => f.get(out).mem(load, { ...plain, offset }).get(tap).op(spec.add).set(tap),
-    );
-    f.get(out).get(tap);
-    save();
+  const saveLanes = (count: number, offset: number) => {
+    const place = { offset, align: spec.shift };
+    if (count === spec.lanes) f.get(out).get(tap).mem("v128.store", place);
+    else if (spec.size === 8) f.get(out).get(tap).memLane("v128.store64_lane", 0, place);
+    else {
+      if (count > 1) f.get(out).get(tap).memLane("v128.store64_lane", 0, place);
+      if (count === 2) return;
+      place.offset += 4 * (count - 1);
+      f.get(out).get(tap).memLane("v128.store32_lane", count - 1, place);
+    }
+  };
+  const loadLanes = (count: number, offset: number) => {
+    const place = { offset, align: spec.shift };
+    if (count === spec.lanes) f.get(out).mem("v128.load", place);
+    else if (count === 1) f.get(out).mem(spec.loadZero, place);
+    else if (count === 2) f.get(out).mem("v128.load64_zero", place);
+    else {
+      f.get(out).get(out).mem("v128.load64_zero", place);
+      f.memLane("v128.load32_lane", 2, { ...place, offset: offset + 8 });
+    }
   };
   for (let r = 0; r < rows; r++) {
-    const own = sums.slice(r * columns, (r + 1) * columns);
-    let c = 0;
-    for (; c + spec.lanes <= columns; c += spec.lanes) {
-      const square = own.slice(c, c + spec.lanes);
+    for (let c = 0; c < columns; c += spec.lanes) {
+      const own = sums.slice(
+        r * columns + c,
+        Math.min(r * columns + c + spec.lanes, (r + 1) * columns),
+      );
+      // Locals that are free by now stand in for missing columns; their lanes are not stored.
+      const missing = [factors[0], tap, mask].slice(0, spec.lanes - own.length);
+      const square = [...own, ...missing];
+      clear(f, missing);
       emitTranspose(f, spec, square, spare);
       f.get(square[0]);
       for (const vector of square.slice(1)) f.get(vector).op(spec.add);
       f.set(tap);
       const offset = c * spec.size;
-      store("v128.load", () => f.mem("v128.store", { ...plain, offset }), offset);
-    }
-    for (; c < columns; c++) {
-      f.get(own[c]).set(tap);
-      for (let by = 8; by >= spec.size; by /= 2) {
-        const rotated = Array.from({ length: 16 }, (_, byte) => (byte + by) % 16);
-        f.get(tap).get(tap).get(tap).shuffle(rotated).op(spec.add).set(tap);
-      }
-      const offset = c * spec.size;
-      const save = spec.size === 4 ? "v128.store32_lane" : "v128.store64_lane";
-      store(spec.loadZero, () => f.memLane(save, 0, { offset }), offset);
+      f.get(add).ptrConst(0).ptrOp("ne").if(() => {
+        loadLanes(own.length, offset);
+        f.get(tap).op(spec.add).set(tap);
+      });
+      saveLanes(own.length, offset);
     }
     f.get(out).get(outRow).ptrOp("add").set(out);
   }

@@ -131,17 +131,18 @@ export function emitPanelKernel(
 }
 
 /**
- * A function with the parameters of a panel kernel and one more, the number of rows (1 to
- * `spec.rows`), that calls the kernel for it. `vectors` is 2 for full panels, 1 for narrow ones.
+ * A function with the parameters of a panel kernel and one more, the number of rows (1 to `most`),
+ * that calls the kernel for it. `vectors` is 2 for full panels, 1 for narrow ones.
  */
 export function emitPanelDispatch(
   module: ModuleBuilder,
   spec: ElementSpec,
   vectors: number,
   source: PanelSource,
+  most: number = spec.rows,
 ): FunctionBuilder {
   const kernels = Array.from(
-    { length: spec.rows },
+    { length: most },
     (_, index) => emitPanelKernel(module, spec, index + 1, vectors, source),
   );
   const f = module.func({ params: Array(11).fill(module.ptr) });
@@ -157,7 +158,7 @@ export function emitPanelDispatch(
     for (const param of f.params.slice(0, 10)) f.get(param);
     f.call(kernels[index]).op("return");
   };
-  pick(spec.rows - 1, []);
+  pick(most - 1, []);
   return f;
 }
 

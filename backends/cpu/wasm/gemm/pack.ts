@@ -229,6 +229,7 @@ export function emitPackers(module: ModuleBuilder, spec: ElementSpec): Packers {
       f.get(columns).ptrOp("eqz").brIf(done);
       f.ptrConst(16).ptrConst(32).get(columns).ptrConst(spec.lanes).ptrOp("le_s").op("select");
       f.set(step);
+      // The lanes beyond are never stored; zeros keep the kernels away from slow subnormal numbers.
       f.get(to).i32(0).get(k).get(step).ptrOp("mul").memoryFill();
       // Column by column: the inner loop of `copy` should be the long one.
       f.get(to).ptrConst(spec.size).get(step).get(from).get(fromColumn).get(fromRow);

@@ -26,7 +26,7 @@ const PANELS_PACKED = 4;
 
 /** Most rows that are packed together. */
 export function packedRows(spec: ElementSpec): number {
-  return (PANELS_PACKED + 3) * spec.rows;
+  return (PANELS_PACKED + 2) * spec.rows;
 }
 
 /**
