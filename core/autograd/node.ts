@@ -143,6 +143,20 @@ export function edgeOf(x: Tensor): Edge | null {
   return { node: impl.node, index: impl.nodeIndex };
 }
 
+/** An operand in a node: kept, a number, or not read by the gradients that are needed. */
+type SavedOperand = Saved | number | bigint | boolean | undefined;
+
+function saved(
+  op: Op,
+  edges: readonly (Edge | null)[],
+  x: Operand,
+  i: number,
+): SavedOperand {
+  if (!(x instanceof Tensor)) return x;
+  const read = edges.some((e, k) => e !== null && (op.reads?.[k]?.includes(i) ?? true));
+  return read ? new Saved(x) : undefined;
+}
+
 /** The node of a recorded op call. */
 export class OpNode extends GradNode {
   readonly name: string;
@@ -150,7 +164,7 @@ export class OpNode extends GradNode {
   readonly outs: readonly { readonly shape: Shape; readonly dtype: DType; readonly place: Place }[];
   readonly #op: Op;
   readonly #attrs: Attrs;
-  readonly #inputs: readonly (Saved | number | bigint | boolean)[];
+  readonly #inputs: readonly SavedOperand[];
   #outputs: readonly Saved[];
   readonly #shapes: readonly Shape[];
   readonly #dtypes: readonly DType[];
@@ -170,7 +184,7 @@ export class OpNode extends GradNode {
     this.outs = outputs.map((o) => ({ shape: o.shape, dtype: o.dtype, place: o.place }));
     const saves = op.saves ?? "in";
     const keep = saves === "in" || saves === "both";
-    this.#inputs = keep ? operands.map((x) => (x instanceof Tensor ? new Saved(x) : x)) : [];
+    this.#inputs = keep ? operands.map((x, i) => saved(op, edges, x, i)) : [];
     this.#outputs = [];
     this.#shapes = operands.map((x) => (x instanceof Tensor ? x.shape : []));
     this.#dtypes = operands.map((x) => (x instanceof Tensor ? x.dtype : "float32"));
@@ -183,11 +197,10 @@ export class OpNode extends GradNode {
   }
 
   override apply(grads: readonly Tensor[]): readonly (Tensor | null)[] {
-    const unpack = (
-      x: Saved | number | bigint | boolean,
-    ) => (x instanceof Saved ? x.unpack(this.name) : x);
+    const unpack = (x: SavedOperand) => (x instanceof Saved ? x.unpack(this.name) : x);
     return this.#op.vjp!(grads, {
-      inputs: this.#inputs.map(unpack),
+      // A rule that touches what it does not list in `reads` meets undefined, and fails.
+      inputs: this.#inputs.map(unpack) as Operand[],
       outputs: this.#outputs.map((x) => x.unpack(this.name)),
       attrs: this.#attrs,
       shapes: this.#shapes,
