@@ -61,16 +61,15 @@ function toBools(values: DataArray, out: Uint8Array): Uint8Array {
   return out;
 }
 
-/** The float32 nearest to an int64: a sticky bit keeps what float64 cannot hold. */
-function float32OfInt64(x: bigint): number {
+/** An int64 rounded to odd in float64: a later rounding to fewer bits is then the only one. */
+function oddFloat64(x: bigint): number {
   if (x >= -(2n ** 53n) && x <= 2n ** 53n) return Number(x);
-  const kept = (x >> 10n) | ((x & 1023n) === 0n ? 0n : 1n);
-  return Math.fround(Number(kept)) * 1024;
+  return Number((x >> 10n) | ((x & 1023n) === 0n ? 0n : 1n)) * 1024;
 }
 
 function toFloats(data: DataArray, from: DType, to: DType): DataArray {
   const values = data instanceof BigInt64Array && to !== "float64"
-    ? Float64Array.from(data, float32OfInt64)
+    ? Float64Array.from(data, oddFloat64)
     : toNumbers(data, from);
   if (to === "float16") return encodeFloat16(values);
   if (to === "bfloat16") return encodeBfloat16(values);
