@@ -4,6 +4,7 @@ import type { DType } from "./dtype.ts";
 import type { Operand } from "./op.ts";
 import { op } from "./slots.ts";
 import type { NanToNumOptions } from "../ops/cast.ts";
+import type { DrawOptions, DropoutOptions, MultinomialOptions } from "../ops/random.ts";
 import type { Tensor } from "./tensor.ts";
 import { TensorBase } from "./tensor_base.ts";
 
@@ -492,5 +493,20 @@ export abstract class TensorMath extends TensorBase {
   /** This vector as the diagonal of a matrix, or a diagonal of this matrix. */
   diag(offset?: number): Tensor {
     return op.diag(this as unknown as Tensor, offset);
+  }
+
+  /** Elements set to 0 at random. */
+  dropout(options?: DropoutOptions): Tensor {
+    return op.dropout(this as unknown as Tensor, options);
+  }
+
+  /** 1 with the probability that each element gives, else 0. */
+  bernoulli(options?: DrawOptions): Tensor {
+    return op.bernoulli(this as unknown as Tensor, options);
+  }
+
+  /** Indices of categories drawn by these weights, for each row. */
+  multinomial(numSamples: number, options?: MultinomialOptions): Tensor {
+    return op.multinomial(this as unknown as Tensor, numSamples, options);
   }
 }

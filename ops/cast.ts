@@ -15,7 +15,7 @@ import type { Expr } from "../core/ir/expr.ts";
 import * as k from "../core/ir/expr.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
-import { POINTS, unarySamples } from "./rules.ts";
+import { POINTS, unarySamples, widened } from "./rules.ts";
 
 /** Bounds of the integer dtypes narrower than what they are computed in. */
 const NARROW: Partial<Record<DType, readonly [number, number]>> = {
@@ -309,7 +309,7 @@ const LERP = elementwise({
   vjp: ([g], { inputs: [a, b, w], needs }) => [
     needs[0] ? (typeof w === "object" ? op.sub(g, op.mul(g, w)) : op.mul(g, 1 - Number(w))) : null,
     needs[1] ? op.mul(g, w) : null,
-    needs[2] ? op.mul(g, op.sub(b, a)) : null,
+    needs[2] ? op.mul(g, op.sub(widened(b, g), widened(a, g))) : null,
   ],
   reads: [[2], [2], [0, 1]],
   samples: () => [

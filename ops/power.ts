@@ -6,7 +6,7 @@ import type { Expr } from "../core/ir/expr.ts";
 import * as k from "../core/ir/expr.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
-import { binarySamples, pairs, POINTS } from "./rules.ts";
+import { binarySamples, pairs, POINTS, widened } from "./rules.ts";
 
 /** x to a power known now, by repeated squaring. */
 function wholePower(x: Expr, n: number): Expr {
@@ -34,12 +34,10 @@ function integerPower(a: Expr, b: Expr): Expr {
 }
 
 /** d/da a^b = b a^(b-1), and 0 where b = 0, whatever a is. */
-function baseSlope(a: Operand, b: Operand, wide: boolean): Tensor {
+function baseSlope(a: Operand, b: Operand): Tensor {
   if (typeof b === "number") return op.mul(op.pow(a, b - 1), b);
-  // A number given at run time must not lose places on the way to b - 1.
-  const e = wide && typeof b === "object" ? op.cast(b, "float64") : b;
-  const zero = op.equal(e, 0);
-  const slope = op.mul(op.pow(a, op.where(zero, 1, op.sub(e, 1))), e);
+  const zero = op.equal(b, 0);
+  const slope = op.mul(op.pow(a, op.where(zero, 1, op.sub(b, 1))), b);
   return op.where(zero, 0, slope);
 }
 
@@ -58,14 +56,13 @@ const POW = elementwise({
   amp: "black",
   dtype: promote,
   scalar: ([a, b]) => a.dtype === "int32" || a.dtype === "int64" ? integerPower(a, b) : k.pow(a, b),
-  vjp: ([g], { inputs: [a, b], outputs: [y], dtypes, needs }) => [
-    !needs[0]
-      ? null
-      : b === 0
-      ? op.zerosLike(g)
-      : op.mul(g, baseSlope(a, b, dtypes[0] === "float64")),
-    needs[1] ? op.mul(g, exponentSlope(a, b, y)) : null,
-  ],
+  vjp: ([g], { inputs, outputs: [y], needs }) => {
+    const [a, b] = inputs.map((x) => widened(x, y));
+    return [
+      !needs[0] ? null : b === 0 ? op.zerosLike(g) : op.mul(g, baseSlope(a, b)),
+      needs[1] ? op.mul(g, exponentSlope(a, b, y)) : null,
+    ];
+  },
   saves: "both",
   samples: () => [
     ...binarySamples([0.5, 2], [0, -0, 1, -1, 0.5, 2, 3, -2, Infinity, -Infinity, NaN])(),
@@ -179,7 +176,8 @@ const ATAN2 = elementwise({
   name: "atan2",
   dtype: promoteFloat,
   scalar: ([y, x]) => k.atan2(y, x),
-  vjp: ([g], { inputs: [y, x], needs }) => {
+  vjp: ([g], { inputs, needs }) => {
+    const [y, x] = inputs.map((v) => widened(v, g));
     const scaled = op.div(g, op.add(squareOf(y), squareOf(x)));
     return [
       needs[0] ? op.mul(scaled, x) : null,

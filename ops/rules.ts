@@ -4,6 +4,7 @@ import { DTypeError } from "../core/errors.ts";
 import {
   commonDType,
   type DTypeRule,
+  type Operand,
   promote,
   type Sample,
   type SampleInput,
@@ -24,6 +25,11 @@ export function fromOutput(rule: (g: Tensor, y: Tensor) => Tensor): Vjp {
 
 /** The gradient of a step function: zeros, so that its operand still gets one. */
 export const flat: Vjp = ([g]) => [op.zerosLike(g)];
+
+/** An operand in the dtype that the op computed in, which may be wider than its own. */
+export function widened(x: Operand, like: Tensor): Operand {
+  return typeof x === "object" ? op.cast(x, like.dtype) : x;
+}
 
 /** Like `promote`, for arithmetic that makes no sense on truth values. */
 export const numeric: DTypeRule = (name, metas, attrs) => {
