@@ -43,8 +43,8 @@ export {
 export { Place } from "./core/place.ts";
 export { getPlace, setPlace } from "./backends/registry.ts";
 export {
-  customFunction,
   type CustomFunction,
+  customFunction,
   enableGrad,
   type FunctionContext,
   grad,
@@ -64,3 +64,5 @@ export {
 } from "./core/random/generator.ts";
 export * as nn from "./nn/mod.ts";
 export * as optim from "./optim/mod.ts";
+export * as io from "./io/mod.ts";
+export { load, save } from "./io/files.ts";

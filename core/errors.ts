@@ -43,6 +43,9 @@ export class TraceError extends PlesioError {}
 /** A file or byte stream is malformed, truncated or hostile. */
 export class FormatError extends PlesioError {}
 
+/** Something needs a permission that was not granted; nothing was asked for. */
+export class PermissionError extends PlesioError {}
+
 /** A layer or state dictionary does not fit what it is loaded into. */
 export class StateError extends PlesioError {}
 

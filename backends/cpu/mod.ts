@@ -6,6 +6,7 @@ import type { Kernel, Launch } from "../../core/ir/kernel.ts";
 import type { Place } from "../../core/place.ts";
 import type { Backend, Buffer, Compiled, MemoryStats, Override } from "../backend.ts";
 import { Allocator } from "./allocator.ts";
+import type { CpuContext } from "./overrides/context.ts";
 import { cpuOverrides } from "./overrides/mod.ts";
 import { wasmFeatures } from "./wasm/asm/mod.ts";
 import {
@@ -21,16 +22,6 @@ const MAX_PAGES = 65536;
 /** The first bytes hold the parameters of the launch going on. */
 const PARAMS = 1024;
 const PARAM_BYTES = 16 * PAGE - PARAMS;
-
-/** What overrides may use of the place. */
-export interface CpuContext {
-  readonly memory: WebAssembly.Memory;
-  readonly relaxed: boolean;
-  /** Address of a block of scratch memory, valid until the next call. */
-  scratch(bytes: number): number;
-  /** The memory as an array; fetch anew after anything that may allocate. */
-  bytes(): Uint8Array;
-}
 
 function makeMemory(): { memory: WebAssembly.Memory; shared: boolean } {
   const limits = { initial: 32, maximum: MAX_PAGES };
@@ -130,9 +121,6 @@ class CpuBackend implements Backend, CpuContext {
       buffer as number,
       length * info.lanes,
     ) as DataArray;
-  }
-  bytes(): Uint8Array {
-    return new Uint8Array(this.memory.buffer);
   }
   scratch(bytes: number): number {
     if (bytes > this.#scratchBytes) {
