@@ -7,8 +7,10 @@ import * as bitwise from "./bitwise.ts";
 import * as cast from "./cast.ts";
 import * as compare from "./compare.ts";
 import * as creation from "./creation.ts";
+import * as einsum from "./einsum.ts";
 import * as exponential from "./exponential.ts";
 import * as extremes from "./extremes.ts";
+import * as matmul from "./matmul.ts";
 import * as pattern from "./pattern.ts";
 import * as power from "./power.ts";
 import * as random from "./random.ts";
@@ -25,8 +27,10 @@ export * from "./bitwise.ts";
 export * from "./cast.ts";
 export * from "./compare.ts";
 export * from "./creation.ts";
+export * from "./einsum.ts";
 export * from "./exponential.ts";
 export * from "./extremes.ts";
+export * from "./matmul.ts";
 export * from "./pattern.ts";
 export * from "./power.ts";
 export * from "./random.ts";
@@ -45,8 +49,10 @@ for (
     cast,
     compare,
     creation,
+    einsum,
     exponential,
     extremes,
+    matmul,
     pattern,
     power,
     random,
