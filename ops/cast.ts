@@ -5,7 +5,6 @@ import {
   type DTypeRule,
   elementwise,
   engine,
-  type Meta,
   type Operand,
   promote,
   promoteFloat,
@@ -228,15 +227,9 @@ export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
   return engine.call(NAN_TO_NUM, [x, nan, posinf, neginf]);
 }
 
-/** Two bare numbers mean the default float, as in `tensor`, whole or not. */
-function scalarsOnly(metas: readonly Meta[]): DType {
-  if (metas.some(({ value }) => typeof value === "bigint")) return "int64";
-  return metas.every((m) => m.dtype === "bool") ? "bool" : getDefaultDtype();
-}
-
+/** `dtype` in attrs: what two bare numbers mean; tensors promote. */
 const whereRule: DTypeRule = (name, metas, attrs) => {
-  const sides = metas.slice(1);
-  const out = sides.every((m) => m.scalar) ? scalarsOnly(sides) : promote(name, sides, attrs).out;
+  const out = attrs.dtype as DType | undefined ?? promote(name, metas.slice(1), attrs).out;
   return { compute: ["bool", out, out], out };
 };
 
@@ -292,7 +285,15 @@ const WHERE = elementwise({
  * ```
  */
 export function where(cond: Operand, a: Operand, b: Operand): Tensor {
-  return engine.call(WHERE, [cond, a, b]);
+  const bare = typeof a !== "object" && typeof b !== "object";
+  return engine.call(WHERE, [cond, a, b], bare ? { dtype: bareType(a, b) } : undefined);
+}
+
+/** Two numbers mean the default float, whole or not, as in `tensor`. */
+function bareType(a: Operand, b: Operand): DType {
+  const kinds = [typeof a, typeof b];
+  if (kinds.every((kind) => kind === "boolean")) return "bool";
+  return kinds.includes("number") ? getDefaultDtype() : "int64";
 }
 
 /** a + w (b - a), computed from the nearer end: exact at both. */

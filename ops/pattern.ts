@@ -44,6 +44,21 @@ const ARANGE = elementwise({
   ],
 });
 
+/** How many steps fit before the end; whole numbers are counted exactly. */
+function countBetween(
+  from: number | bigint,
+  to: number | bigint,
+  step: number | bigint,
+  whole: boolean,
+): number {
+  if (!whole) return Math.max(Math.ceil((Number(to) - Number(from)) / Number(step)), 0);
+  const by = BigInt(step);
+  const distance = BigInt(to) - BigInt(from);
+  if (distance === 0n || (distance < 0n) !== (by < 0n)) return 0;
+  const rest = distance % by === 0n ? 0n : 1n;
+  return Number(distance / by + rest);
+}
+
 /** Options of {@linkcode arange}. */
 export interface ArangeOptions extends CreationOptions {
   /** The distance between neighbours, not 0; default 1. */
@@ -93,7 +108,7 @@ export function arange(
   if (isInteger(dtype) && !whole) {
     throw new ValueError(`${call} in ${dtype}: an integer dtype needs whole numbers`);
   }
-  const count = Math.max(Math.ceil((Number(to) - Number(from)) / Number(step)), 0);
+  const count = countBetween(from, to, step, whole);
   checkShape("arange", [count]);
   const attrs = creationAttrs([count], dtype, options.place);
   return finished(engine.call(ARANGE, [from, step], attrs), options);
