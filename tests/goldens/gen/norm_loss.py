@@ -72,7 +72,8 @@ def layer_norms(f):
     add(n(1, 3, 2, 2), 1, n(3), n(3), 1e-3, "one group, epsilon")
     add(n(2, 3, 4), 3, n(3), n(3), None, "a group a channel")
     add(n64(2, 4, 3), 2, n64(4), n64(4), None, "float64", second=True)
-    add(n(2, 4), 2, None, None, None, "rank 2")
+    add(n(2, 4), 2, None, None, None, "rank 2",
+        tol={"rtol": 1e-5, "atol": 3e-6, "why": "groups of two: the gradient is what 1e-5 of the variance leaves of terms near 3; PyTorch's float32 misses by 1.5e-6"})
     add(transposed(n(4, 4, 2)), 2, n(4), n(4), None, "transposed")
 
     rng = f.rng("F.instanceNorm")
@@ -307,7 +308,10 @@ def pair_losses(f):
     family("F.l1Loss", lambda x, y, o: TF.l1_loss(x, y, reduction=red(o)), n, n, second=False)
     family("F.smoothL1Loss", lambda x, y, o: TF.huber_loss(x, y, reduction=red(o), delta=o.get("delta", 1)), wide, wide,
            second=False, variants=[{"delta": 0.5}, {"delta": 2}])
-    family("F.binaryCrossEntropy", lambda x, y, o: TF.binary_cross_entropy(x, y, reduction=red(o)), p, p, wrt=[0])
+    # From its formula: PyTorch's second gradient adds 1e-12 to p and to 1 - p, which float64 shows.
+    entropy = lambda x, y: -(y * x.log() + (1 - y) * (-x).log1p())
+    total = lambda v, o: v if red(o) == "none" else v.sum() if red(o) == "sum" else v.mean()
+    family("F.binaryCrossEntropy", lambda x, y, o: total(entropy(x, y), o), p, p, wrt=[0])
     family("F.binaryCrossEntropyWithLogits", lambda x, y, o: TF.binary_cross_entropy_with_logits(x, y, reduction=red(o)), wide, p,
            wrt=[0])
     family("F.hingeEmbeddingLoss", lambda x, y, o: TF.hinge_embedding_loss(x, y, o.get("margin", 1), reduction=red(o)), n, sign,
