@@ -112,7 +112,7 @@ let defaultDType: DType = "float32";
 
 /** Sets the dtype of numbers and of creation functions that name none: a floating dtype. */
 export function setDefaultDtype(dtype: DType): void {
-  if (!isFloat(dtype)) {
+  if (!isDType(dtype) || !isFloat(dtype)) {
     throw new DTypeError(
       `Cannot setDefaultDtype to ${dtype}: the default must be a floating dtype; use "float32" or "float64"`,
     );

@@ -1,6 +1,9 @@
 // Where tensors live: names only. Which places there are is known to backends/registry.ts.
 import { PlaceError } from "./errors.ts";
 
+/** Kinds of which there is one, written without a number. */
+const SINGLE = new Set(["cpu", "ref"]);
+
 /** A device: its kind and number, written `cpu`, `webgpu:0`, `cuda:1`, or a plug-in's name. */
 export class Place {
   /** The kind, such as "cpu". */
@@ -13,7 +16,7 @@ export class Place {
   private constructor(kind: string, index: number) {
     this.kind = kind;
     this.index = index;
-    this.name = kind === "cpu" || kind === "ref" ? kind : `${kind}:${index}`;
+    this.name = SINGLE.has(kind) ? kind : `${kind}:${index}`;
   }
 
   static readonly #known: Map<string, Place> = new Map();
@@ -21,7 +24,7 @@ export class Place {
   /**
    * The place of that name; equal names give the same object.
    *
-   * @throws {PlaceError} if the name is not a word, or a word and a number.
+   * @throws {PlaceError} if the name is not a word, or a word and a number, or numbers a second cpu.
    * @example
    * ```ts
    * import { Place } from "./place.ts";
@@ -37,6 +40,9 @@ export class Place {
       throw new PlaceError(
         `Cannot use "${place}" as a place: write a name such as "cpu", "webgpu:0" or "cuda:1"`,
       );
+    }
+    if (SINGLE.has(m[1]) && Number(m[2] ?? 0) !== 0) {
+      throw new PlaceError(`Cannot use "${place}" as a place: there is only one "${m[1]}"`);
     }
     const made = new Place(m[1], Number(m[2] ?? 0));
     const same = Place.#known.get(made.name) ?? made;

@@ -27,8 +27,8 @@ export function isContiguous(shape: Shape, strides: Shape): boolean {
   let step = 1;
   for (let i = shape.length - 1; i >= 0; i--) {
     const size = shape[i];
-    if (size === 0) return true;
-    if (size !== 1 && strides[i] !== step) return false;
+    // Without elements any strides will do.
+    if (size !== 1 && strides[i] !== step) return sizeOf(shape) === 0;
     step *= size;
   }
   return true;
@@ -127,7 +127,8 @@ export function checkShape(call: string, shape: Shape): void {
         `Cannot ${call} with shape ${showShape(shape)}: sizes must be whole numbers of at least 0`,
       );
     }
-    n *= size;
+    // Strides are counted as if no axis were empty.
+    n *= Math.max(size, 1);
   }
   if (!Number.isSafeInteger(n)) {
     throw new ShapeError(
@@ -153,6 +154,12 @@ export function reducedShape(shape: Shape, axes: readonly number[], keepdim: boo
 export function inferReshape(call: string, from: Shape, to: Shape): number[] {
   const size = sizeOf(from);
   const out = [...to];
+  if (out.some((n) => n !== -1 && !(Number.isInteger(n) && n >= 0))) {
+    throw new ShapeError(
+      `Cannot ${call} ${showShape(from)} to ${showShape(to)}: sizes must be whole numbers of at ` +
+        "least 0, or one -1",
+    );
+  }
   let hole = -1;
   let known = 1;
   for (let i = 0; i < out.length; i++) {
@@ -175,7 +182,6 @@ export function inferReshape(call: string, from: Shape, to: Shape): number[] {
     }
     out[hole] = size / known;
   }
-  checkShape(call, out);
   if (sizeOf(out) !== size) {
     throw new ShapeError(
       `Cannot ${call} ${showShape(from)} to ${
