@@ -180,6 +180,11 @@ export interface ViewOp extends OpCommon {
 export interface LoweredKernel {
   readonly kernel: Kernel;
   readonly launch: Launch;
+  /**
+   * For each buffer of the kernel, which operand (numbers not counted) or output it is; default: all in
+   * order. A kernel may so write one output through several buffers, interleaved.
+   */
+  readonly ports?: readonly number[];
 }
 
 /** Anything else: a shape rule and at least one way to run it everywhere. */
@@ -189,7 +194,7 @@ export interface KernelOp extends OpCommon {
   readonly infer: (metas: readonly Meta[], attrs: Attrs) => readonly Meta[];
   /** Whether it takes a fused elementwise epilogue on its only output. */
   readonly epilogue?: boolean;
-  /** As one hand-made kernel; buffers are the operands, then the outputs, all contiguous. */
+  /** As one hand-made kernel; buffers are the operands, then the outputs, all contiguous (see `ports`). */
   readonly lower?: (metas: readonly Meta[], outs: readonly Meta[], attrs: Attrs) => LoweredKernel;
   /** In other ops. */
   readonly decompose?: (inputs: readonly Operand[], attrs: Attrs) => Tensor | readonly Tensor[];

@@ -313,7 +313,7 @@ export interface DrawOptions {
 export function bernoulli(p: Tensor, options: DrawOptions = {}): Tensor {
   const dtype = floatType("bernoulli", p.dtype);
   const range = reserve("bernoulli", p.shape, uniformWords(dtype), options.generator);
-  return engine.call(BERNOULLI, [p, ...range], { rank: p.rank });
+  return engine.call(BERNOULLI, [p, ...range]);
 }
 
 /** Options of {@linkcode multinomial}. */

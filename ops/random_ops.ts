@@ -1,42 +1,90 @@
-// The elementwise ops that draw: each computes its random words itself from a reserved range, which comes
-// as four int32 numbers, and the flat index of the point. So they fuse, need no state on a device, and
-// give the same values on every backend. Not public; functions for users are in random.ts.
+// The ops that draw. Random words are computed on the device from a reserved range, which comes as four
+// int32 numbers; word i is the same on every backend, however the work is split. What is made of the words
+// is elementwise, so it fuses with what follows. Not public; functions for users are in random.ts.
 import { type DType, DTYPES } from "../core/dtype.ts";
 import {
+  composite,
+  type CompositeOp,
   type DTypeRule,
   elementwise,
-  type ElementwiseOp,
   engine,
+  kernelOp,
+  type Meta,
   type Operand,
   promoteFloat,
-  type ScalarContext,
 } from "../core/op.ts";
 import type { Expr } from "../core/ir/expr.ts";
 import * as k from "../core/ir/expr.ts";
-import { type PhiloxExprs, philoxPair, philoxQuad, philoxWord } from "../core/ir/philox.ts";
+import { type Kernel, makeKernel } from "../core/ir/kernel.ts";
+import { philoxBlock } from "../core/ir/philox.ts";
 import type { PhiloxRange } from "../core/random/philox.ts";
+import { type Shape, sizeOf } from "../core/shape.ts";
+import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
-import { createdShape, creationAttrs } from "./making.ts";
 
 /** The operands by which a range goes into an op. */
 export function rangeOperands(range: PhiloxRange): number[] {
   return [range.key0 | 0, range.key1 | 0, range.offsetLo | 0, range.offsetHi | 0];
 }
 
-const RANGE_TYPES: readonly DType[] = ["int32", "int32", "int32", "int32"];
+let kernel: Kernel | null = null;
 
-function rangeOf(xs: readonly Expr[]): PhiloxExprs {
-  const [key0, key1, offsetLo, offsetHi] = xs.slice(-4);
-  return { key0, key1, offsetLo, offsetHi };
+/** One block of four words at each point, written interleaved: the four buffers are one output. */
+function wordsKernel(): Kernel {
+  const arg = (i: number) => k.leaf("arg", "int32", i);
+  const range = { key0: arg(0), key1: arg(1), offsetLo: arg(2), offsetHi: arg(3) };
+  return kernel ??= makeKernel({
+    outerRank: 1,
+    innerRank: 0,
+    inputs: [],
+    args: ["int32", "int32", "int32", "int32"],
+    index32: true,
+    stages: [{ kind: "map", values: philoxBlock(range, k.leaf("coord", "int32", 0)) }],
+    outputs: [0, 1, 2, 3].map((value) => ({
+      dtype: "int32",
+      outer: "any",
+      inner: "any",
+      stage: 0,
+      value,
+    })),
+  });
 }
 
-/** The row-major position of the point, by which its words are found. */
-function flatIndex(ctx: ScalarContext, rank: number): Expr {
-  let at: Expr = k.constant(0, "int32");
-  for (let axis = 0; axis < rank; axis++) {
-    at = axis === 0 ? ctx.coord(0) : k.add(k.mul(at, ctx.size(axis)), ctx.coord(axis));
-  }
-  return at;
+/** Range for samples: its counter carries within them. */
+const SAMPLE_RANGE = [0x01234567, -0x76543211, -2, 0];
+
+/** The words of a range, whole blocks: as many as `count` needs. Operands: the range. */
+const RANDOM_WORDS = kernelOp({
+  name: "randomWords",
+  infer: (_metas, attrs) => [{ shape: [4 * blocks(attrs.count as number)], dtype: "int32" }],
+  lower: (metas, [out]) => ({
+    kernel: wordsKernel(),
+    launch: {
+      sizes: [out.shape[0] / 4],
+      strides: [[4], [4], [4], [4]],
+      offsets: [0, 1, 2, 3],
+      args: metas.map((m: Meta) => Number(m.value)),
+    },
+    ports: [0, 0, 0, 0],
+  }),
+  vjp: null,
+  samples: () => [1, 40, 1001, 0].map((count) => ({ inputs: SAMPLE_RANGE, attrs: { count } })),
+});
+
+function blocks(count: number): number {
+  return Math.ceil(count / 4);
+}
+
+/** Words for a tensor: element i takes words `each * i` on; one int32 tensor of the shape for each. */
+function wordsFor(range: readonly Operand[], shape: Shape, each: number): Tensor[] {
+  const n = sizeOf(shape);
+  const all = engine.call(RANDOM_WORDS, range, { count: n * each });
+  const used = op.slice(all, { axes: [0], starts: [0], ends: [n * each] });
+  if (each === 1) return [op.reshape(used, shape)];
+  const rows = op.reshape(used, [n, each]);
+  return Array.from({ length: each }, (_, j) => {
+    return op.reshape(op.slice(rows, { axes: [1], starts: [j], ends: [j + 1] }), shape);
+  });
 }
 
 /** The upper bits of a word as a float32 in [0, 1), a multiple of 2^-bits. */
@@ -50,7 +98,7 @@ function fraction53(a: Expr, b: Expr): Expr {
   return k.mul(k.add(high, k.cast(k.shru(b, 6), "float64")), 2 ** -53);
 }
 
-/** Bits of a uniform: as many as make every value exact in the dtype, so that 1 is never reached. */
+/** Bits of a uniform: as many as are exact in the dtype, so that 1 is never reached. */
 const UNIFORM_BITS: Partial<Record<DType, number>> = { float16: 11, bfloat16: 8, float32: 24 };
 
 /** How many words a uniform of the dtype takes. */
@@ -58,44 +106,32 @@ export function uniformWords(dtype: DType): number {
   return dtype === "float64" ? 2 : 1;
 }
 
-function uniformAt(range: PhiloxExprs, i: Expr, dtype: DType): Expr {
-  if (dtype === "float64") return fraction53(...philoxPair(range, i));
-  return fraction(philoxWord(range, i), UNIFORM_BITS[dtype] ?? 24);
-}
-
-/** Numbers of the dtype before the range, the dtype out. */
-const drawnRule: DTypeRule = (_name, metas, attrs) => {
-  const out = attrs.dtype as DType;
-  return { compute: [...metas.slice(4).map(() => out), ...RANGE_TYPES], out };
-};
-
-const rankOf = (ctx: ScalarContext) => (ctx.attrs.shape as readonly number[]).length;
-
-const SAMPLE_RANGE = [0x01234567, -0x76543211, 5, 0];
-
-/** `low + u * (high - low)` for a uniform u in [0, 1). Operands: low, high, range. */
-export const UNIFORM = elementwise({
-  name: "uniform",
-  dtype: drawnRule,
-  scalar: (xs, ctx) => {
-    const u = uniformAt(rangeOf(xs), flatIndex(ctx, rankOf(ctx)), ctx.attrs.dtype as DType);
-    return k.add(xs[0], k.mul(u, k.sub(xs[1], xs[0])));
-  },
-  shape: createdShape,
-  vjp: null,
-  samples: () => [
-    { inputs: [-1, 1, ...SAMPLE_RANGE], attrs: creationAttrs([5, 7], "float32") },
-    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: creationAttrs([9], "float16") },
-    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: creationAttrs([2, 1, 3], "float64") },
-    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: creationAttrs([], "float32") },
-    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: creationAttrs([0], "float32") },
-  ],
-});
-
 /** How many words a normal of the dtype takes. */
 export function normalWords(dtype: DType): number {
   return 2 * uniformWords(dtype);
 }
+
+function uniformOf(words: readonly Expr[], bits: number): Expr {
+  return words.length === 2 ? fraction53(words[0], words[1]) : fraction(words[0], bits);
+}
+
+/** `numbers` operands of attrs.dtype, then words. */
+function drawnRule(numbers: number): DTypeRule {
+  return (_name, metas, attrs) => {
+    const out = attrs.dtype as DType;
+    return { compute: metas.map((_, i) => (i < numbers ? out : "int32")), out };
+  };
+}
+
+const UNIFORM_OF = elementwise({
+  name: "uniformOf",
+  dtype: drawnRule(2),
+  scalar: ([low, high, ...words], { attrs }) => {
+    const u = uniformOf(words, UNIFORM_BITS[attrs.dtype as DType] ?? 53);
+    return k.add(low, k.mul(u, k.sub(high, low)));
+  },
+  vjp: null,
+});
 
 /** sqrt(-2 ln u) cos(2 pi v), u in (0, 1], v in [0, 1) (Box and Muller 1958). */
 function boxMuller(u: Expr, v: Expr): Expr {
@@ -104,30 +140,16 @@ function boxMuller(u: Expr, v: Expr): Expr {
   return k.mul(k.sqrt(k.mul(k.log(u), -2)), k.neg(k.cos(angle)));
 }
 
-function normalAt(range: PhiloxExprs, i: Expr, dtype: DType): Expr {
-  if (dtype === "float64") {
-    const [a, b, c, d] = philoxQuad(range, i);
-    return boxMuller(k.add(fraction53(a, b), 2 ** -53), fraction53(c, d));
-  }
-  const [a, b] = philoxPair(range, i);
-  return boxMuller(k.add(fraction(a, 24), 2 ** -24), fraction(b, 24));
-}
-
-/** `mean + std * z` for a standard normal z. Operands: mean, std, range. */
-export const NORMAL = elementwise({
-  name: "normal",
-  dtype: drawnRule,
-  scalar: (xs, ctx) => {
-    const z = normalAt(rangeOf(xs), flatIndex(ctx, rankOf(ctx)), ctx.attrs.dtype as DType);
-    return k.add(xs[0], k.mul(z, xs[1]));
+const NORMAL_OF = elementwise({
+  name: "normalOf",
+  dtype: drawnRule(2),
+  scalar: ([mean, std, a, b, c, d]) => {
+    const z = c === undefined
+      ? boxMuller(k.add(fraction(a, 24), 2 ** -24), fraction(b, 24))
+      : boxMuller(k.add(fraction53(a, b), 2 ** -53), fraction53(c, d));
+    return k.add(mean, k.mul(z, std));
   },
-  shape: createdShape,
   vjp: null,
-  samples: () => [
-    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: creationAttrs([5, 7], "float32") },
-    { inputs: [2, 0.5, ...SAMPLE_RANGE], attrs: creationAttrs([9], "float64") },
-    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: creationAttrs([3], "bfloat16") },
-  ],
 });
 
 /** floor((w1:w0) * bound / 2^64) for a bound up to 2^32, which 0 stands for. */
@@ -146,83 +168,125 @@ function scaled64(w0: Expr, w1: Expr, bound: Expr): Expr {
   return k.where(k.eq(bound, 0), word, k.mulhiu(word, bound));
 }
 
-/** `low +` an integer below a bound. Operands: low, bound (modulo 2^32 or 2^64), range. */
-export const RANDINT = elementwise({
-  name: "randint",
+const RANDINT_OF = elementwise({
+  name: "randintOf",
   dtype: (_name, _metas, attrs) => {
     const out = attrs.dtype as DType;
     const wide = DTYPES[out].compute === "int64" ? "int64" : "int32";
-    return { compute: [wide, wide, ...RANGE_TYPES], out };
+    return { compute: [wide, wide, "int32", "int32"], out };
   },
-  scalar: (xs, ctx) => {
-    const [low, bound] = xs;
-    const [w0, w1] = philoxPair(rangeOf(xs), flatIndex(ctx, rankOf(ctx)));
-    const r = low.dtype === "int64" ? scaled64(w0, w1, bound) : scaled32(w0, w1, bound);
-    return k.add(low, r);
+  scalar: ([low, bound, w0, w1]) =>
+    k.add(low, low.dtype === "int64" ? scaled64(w0, w1, bound) : scaled32(w0, w1, bound)),
+  vjp: null,
+});
+
+/** The float dtype of operand 0, whatever else there is. */
+const firstFloat = (name: string, metas: readonly Meta[]) =>
+  promoteFloat(name, metas.slice(0, 1), {}).out;
+
+const BERNOULLI_OF = elementwise({
+  name: "bernoulliOf",
+  dtype: (name, metas) => {
+    const out = firstFloat(name, metas);
+    return { compute: [out, ...metas.slice(1).map(() => "int32" as const)], out };
   },
-  shape: createdShape,
+  scalar: ([p, ...words]) => k.cast(k.lt(uniformOf(words, 24), p), p.dtype),
+  vjp: null,
+});
+
+const DROPOUT_OF = elementwise({
+  name: "dropoutOf",
+  dtype: (name, metas) => {
+    const out = firstFloat(name, metas);
+    return { compute: [out, "float32", out, "int32"], out };
+  },
+  scalar: ([x, p, scale, word]) => k.where(k.ge(fraction(word, 24), p), k.mul(x, scale), 0),
+  vjp: null,
+});
+
+type Drawing = CompositeOp & { readonly id: number };
+
+/** `low + u * (high - low)` for a uniform u. Operands: low, high, range. Attrs: shape, dtype, place. */
+export const UNIFORM: Drawing = composite({
+  name: "uniform",
+  body: ([low, high, ...range], { shape, dtype }) => {
+    const words = wordsFor(range, shape as Shape, uniformWords(dtype as DType));
+    return engine.call(UNIFORM_OF, [low, high, ...words], { dtype });
+  },
   vjp: null,
   samples: () => [
-    { inputs: [-3, 7, ...SAMPLE_RANGE], attrs: creationAttrs([5, 7], "int32") },
-    { inputs: [-3, 7, ...SAMPLE_RANGE], attrs: creationAttrs([9], "int64") },
-    { inputs: [0, 0, ...SAMPLE_RANGE], attrs: creationAttrs([9], "int32") },
-    { inputs: [0, 200, ...SAMPLE_RANGE], attrs: creationAttrs([9], "uint8") },
+    { inputs: [-1, 1, ...SAMPLE_RANGE], attrs: { shape: [5, 7], dtype: "float32" } },
+    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: { shape: [9], dtype: "float16" } },
+    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: { shape: [2, 1, 3], dtype: "float64" } },
+    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: { shape: [], dtype: "float32" } },
+    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: { shape: [0], dtype: "float32" } },
   ],
 });
 
-/** 1 with probability p, else 0. Operands: p, range. Attrs: `rank`. */
-export const BERNOULLI = elementwise({
-  name: "bernoulli",
-  dtype: (name, metas, attrs) => {
-    const { out } = promoteFloat(name, metas.slice(0, 1), attrs);
-    return { compute: [out, ...RANGE_TYPES], out };
-  },
-  scalar: (xs, ctx) => {
-    const [p] = xs;
-    const u = uniformAt(
-      rangeOf(xs),
-      flatIndex(ctx, ctx.attrs.rank as number),
-      p.dtype === "float64" ? "float64" : "float32",
-    );
-    return k.cast(k.lt(u, p), p.dtype);
+/** `mean + std * z` for a standard normal z. Operands: mean, std, range. */
+export const NORMAL: Drawing = composite({
+  name: "normal",
+  body: ([mean, std, ...range], { shape, dtype }) => {
+    const words = wordsFor(range, shape as Shape, normalWords(dtype as DType));
+    return engine.call(NORMAL_OF, [mean, std, ...words], { dtype });
   },
   vjp: null,
   samples: () => [
-    { inputs: [{ shape: [5, 7], range: [0, 1] }, ...SAMPLE_RANGE], attrs: { rank: 2 } },
-    { inputs: [{ values: [0, 1, -1, 2, NaN] }, ...SAMPLE_RANGE], attrs: { rank: 1 } },
-    { inputs: [{ shape: [] }, ...SAMPLE_RANGE], attrs: { rank: 0 } },
+    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: { shape: [5, 7], dtype: "float32" } },
+    { inputs: [2, 0.5, ...SAMPLE_RANGE], attrs: { shape: [9], dtype: "float64" } },
+    { inputs: [0, 1, ...SAMPLE_RANGE], attrs: { shape: [3], dtype: "bfloat16" } },
+  ],
+});
+
+/** `low +` an integer below a bound. Operands: low, bound (modulo 2^32 or 2^64), range. */
+export const RANDINT: Drawing = composite({
+  name: "randint",
+  body: ([low, bound, ...range], { shape, dtype }) =>
+    engine.call(RANDINT_OF, [low, bound, ...wordsFor(range, shape as Shape, 2)], { dtype }),
+  vjp: null,
+  samples: () => [
+    { inputs: [-3, 7, ...SAMPLE_RANGE], attrs: { shape: [5, 7], dtype: "int32" } },
+    { inputs: [-3, 7, ...SAMPLE_RANGE], attrs: { shape: [9], dtype: "int64" } },
+    { inputs: [0, 0, ...SAMPLE_RANGE], attrs: { shape: [9], dtype: "int32" } },
+    { inputs: [0, 200, ...SAMPLE_RANGE], attrs: { shape: [9], dtype: "uint8" } },
+  ],
+});
+
+/** 1 with probability p, else 0. Operands: p, range. */
+export const BERNOULLI: Drawing = composite({
+  name: "bernoulli",
+  body: ([x, ...range]) => {
+    const p = x as Tensor;
+    return engine.call(BERNOULLI_OF, [p, ...wordsFor(range, p.shape, uniformWords(p.dtype))]);
+  },
+  vjp: null,
+  samples: () => [
+    { inputs: [{ shape: [5, 7], range: [0, 1] }, ...SAMPLE_RANGE] },
+    { inputs: [{ values: [0, 1, -1, 2, NaN] }, ...SAMPLE_RANGE] },
+    { inputs: [{ shape: [] }, ...SAMPLE_RANGE] },
   ],
 });
 
 /**
- * x times a scale with probability 1 - p, else 0. Operands: x, p, scale, range. Attrs: `rank`. The
- * gradient draws the same words again, so that no mask is kept.
+ * x times a scale with probability 1 - p, else 0. Operands: x, p, scale, range. The gradient draws the
+ * same words again, so that no mask is kept.
  */
-const DROPOUT: ElementwiseOp & { readonly id: number } = elementwise({
+const DROPOUT: Drawing = composite({
   name: "dropout",
-  dtype: (name, metas, attrs) => {
-    const { out } = promoteFloat(name, metas.slice(0, 1), attrs);
-    return { compute: [out, "float32", out, ...RANGE_TYPES], out };
+  body: ([x, p, scale, ...range]) => {
+    const [word] = wordsFor(range, (x as Tensor).shape, 1);
+    return engine.call(DROPOUT_OF, [x, p, scale, word]);
   },
-  scalar: (xs, ctx) => {
-    const [x, p, scale] = xs;
-    const u = uniformAt(rangeOf(xs), flatIndex(ctx, ctx.attrs.rank as number), "float32");
-    return k.where(k.ge(u, p), k.mul(x, scale), 0);
-  },
-  vjp: ([g], { inputs: [, ...numbers], attrs }) => [
-    engine.call(DROPOUT, [g, ...numbers], attrs),
+  vjp: ([g], { inputs: [, ...numbers] }) => [
+    engine.call(DROPOUT, [g, ...numbers]),
     ...numbers.map(() => null),
   ],
-  reads: [[1, 2, 3, 4, 5, 6], [], [], [], [], [], []],
+  reads: [[1, 2, 3, 4, 5, 6]],
   samples: () => [
-    { inputs: [{ shape: [5, 7] }, 0.5, 2, ...SAMPLE_RANGE], attrs: { rank: 2 } },
-    { inputs: [{ shape: [2, 1, 3] }, 0.1, 1, ...SAMPLE_RANGE], attrs: { rank: 3 } },
-    { inputs: [{ shape: [6] }, 1, 0, ...SAMPLE_RANGE], attrs: { rank: 1 } },
-    {
-      inputs: [{ values: [NaN, Infinity, -0, 1] }, 0.5, 2, ...SAMPLE_RANGE],
-      attrs: { rank: 1 },
-      noGrad: true,
-    },
+    { inputs: [{ shape: [5, 7] }, 0.5, 2, ...SAMPLE_RANGE] },
+    { inputs: [{ shape: [2, 1, 3] }, 0.1, 1, ...SAMPLE_RANGE] },
+    { inputs: [{ shape: [6] }, 1, 0, ...SAMPLE_RANGE] },
+    { inputs: [{ values: [NaN, Infinity, -0, 1] }, 0.5, 2, ...SAMPLE_RANGE], noGrad: true },
   ],
 });
 
@@ -236,5 +300,5 @@ export function dropoutWith(
   scale: Operand,
   range: readonly Operand[],
 ): Tensor {
-  return engine.call(DROPOUT, [x, p, scale, ...range], { rank: x.rank });
+  return engine.call(DROPOUT, [x, p, scale, ...range]);
 }

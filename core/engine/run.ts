@@ -154,7 +154,8 @@ export class Executable {
       );
       const outs = step.outputs.map((o) => ({ shape: o.shape, dtype: o.dtype }));
       const lowered = op.lower(metas, outs, step.attrs);
-      const views = [...inputs.filter((x): x is TensorView => typeof x === "object"), ...outputs];
+      const all = [...inputs.filter((x): x is TensorView => typeof x === "object"), ...outputs];
+      const views = lowered.ports?.map((port) => all[port]) ?? all;
       const offsets = lowered.launch.offsets.map((o, i) => o + views[i].offset);
       backend.compile(lowered.kernel).run(
         { ...lowered.launch, offsets },

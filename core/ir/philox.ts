@@ -1,6 +1,6 @@
-// Philox 4x32-10 as scalar expressions, so that random words are computed inside the kernel that uses
-// them, the same on every backend: word i of a range is word i mod 4 of block floor(i / 4), as
-// core/random/philox.ts defines it on the host. Not here: what is made of the words (ops/random.ts).
+// Philox 4x32-10 as scalar expressions: the block that a kernel computes at a point, the same on every
+// backend, and the same as core/random/philox.ts gives on the host. Not here: the kernel, and what is made
+// of the words (ops/random_ops.ts).
 //
 // J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 import type { Expr } from "./expr.ts";
@@ -51,29 +51,4 @@ export function philoxBlock(range: PhiloxExprs, block: Expr): PhiloxBlock {
     key1 = k.add(key1, 0xbb67ae85);
   }
   return c;
-}
-
-/** One of the words of a block, chosen by an int32 of which the last two bits count. */
-function pick(words: PhiloxBlock, index: Expr): Expr {
-  const odd = k.ne(k.and(index, 1), 0);
-  const low = k.where(odd, words[1], words[0]);
-  const high = k.where(odd, words[3], words[2]);
-  return k.where(k.ne(k.and(index, 2), 0), high, low);
-}
-
-/** Word i of a range. */
-export function philoxWord(range: PhiloxExprs, i: Expr): Expr {
-  return pick(philoxBlock(range, k.shru(i, 2)), i);
-}
-
-/** Words 2i and 2i + 1 of a range. */
-export function philoxPair(range: PhiloxExprs, i: Expr): readonly [Expr, Expr] {
-  const words = philoxBlock(range, k.shru(i, 1));
-  const odd = k.ne(k.and(i, 1), 0);
-  return [k.where(odd, words[2], words[0]), k.where(odd, words[3], words[1])];
-}
-
-/** Words 4i … 4i + 3 of a range. */
-export function philoxQuad(range: PhiloxExprs, i: Expr): PhiloxBlock {
-  return philoxBlock(range, i);
 }
