@@ -1,11 +1,12 @@
 // Steps of the gradient graph: nodes, edges, saved tensors with their versions. Not here: recording calls
 // (record.ts), walking back (walk.ts).
-import { type DType } from "../dtype.ts";
+import type { DType } from "../dtype.ts";
 import { GradError } from "../errors.ts";
 import type { Attrs, Op, Operand } from "../op.ts";
 import type { Place } from "../place.ts";
 import { type Shape, showShape } from "../shape.ts";
 import type { Storage } from "../storage.ts";
+import { isGradEnabled } from "./mode.ts";
 import { Tensor } from "../tensor.ts";
 
 /** Where a gradient goes: an output of a node. */
@@ -215,24 +216,33 @@ export class OpNode extends GradNode {
   }
 }
 
+/** A gradient as a function of the outputs' gradients and of tensors that a node keeps. */
+export interface KeptGradient {
+  readonly saved: readonly Tensor[];
+  apply(grads: readonly Tensor[], saved: readonly Tensor[]): readonly (Tensor | null)[];
+}
+
 /** A node made of functions: composites with derived gradients, and users' own. */
 export class FunctionNode extends GradNode {
   readonly name: string;
   readonly edges: readonly (Edge | null)[];
   readonly outs: readonly { readonly shape: Shape; readonly dtype: DType; readonly place: Place }[];
   readonly #saved: readonly Saved[];
-  readonly #apply: (
-    grads: readonly Tensor[],
-    saved: readonly Tensor[],
-  ) => readonly (Tensor | null)[];
+  readonly #apply: KeptGradient["apply"];
+  readonly #again: readonly Saved[];
+  readonly #applyAgain: KeptGradient["apply"] | null;
 
-  /** `saved` are checked and handed to `apply`. */
+  /**
+   * `saved` are checked and handed to `apply`. Where they are results of the call itself they have no
+   * history; then a gradient that will be differentiated comes from `again`, which keeps operands alone.
+   */
   constructor(
     name: string,
     operands: readonly Operand[],
     outputs: readonly Tensor[],
     saved: readonly Tensor[],
-    apply: (grads: readonly Tensor[], saved: readonly Tensor[]) => readonly (Tensor | null)[],
+    apply: KeptGradient["apply"],
+    again?: KeptGradient,
   ) {
     super();
     this.name = name;
@@ -240,11 +250,17 @@ export class FunctionNode extends GradNode {
     this.outs = outputs.map((o) => ({ shape: o.shape, dtype: o.dtype, place: o.place }));
     this.#saved = saved.map((x) => new Saved(x));
     this.#apply = apply;
+    this.#again = again?.saved.map((x) => new Saved(x)) ?? [];
+    this.#applyAgain = again?.apply ?? null;
   }
   override apply(grads: readonly Tensor[]): readonly (Tensor | null)[] {
+    if (this.#applyAgain !== null && isGradEnabled()) {
+      return this.#applyAgain(grads, this.#again.map((x) => x.unpack(this.name)));
+    }
     return this.#apply(grads, this.#saved.map((x) => x.unpack(this.name)));
   }
   override release(): void {
     for (const x of this.#saved) x.release();
+    for (const x of this.#again) x.release();
   }
 }

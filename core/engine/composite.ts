@@ -2,6 +2,7 @@
 // trace. What the backward part needs of the forward part is saved if a reduction or a whole kernel made
 // it, and computed again if it is elementwise (as Burn's memory-bound ops are).
 import { attach, FunctionNode, grad as gradOf, setGradEnabled } from "../autograd.ts";
+import type { KeptGradient } from "../autograd/node.ts";
 import { isDifferentiable } from "../dtype.ts";
 import { InternalError } from "../errors.ts";
 import { type GraphNode, type GraphValue, isValue } from "../ir/graph.ts";
@@ -23,7 +24,9 @@ import { listOf, Tracer, withTracer } from "./trace.ts";
 interface Derived {
   /** The composite that computes it: from what was saved, then the outputs' gradients. */
   readonly op: CompositeOp & { readonly id: number };
-  /** What it takes: an operand of the call, an output of the plan, or (for numbers) an operand's value. */
+  /** The same from the operands alone, then the outputs' gradients: what can be differentiated again. */
+  readonly again: CompositeOp & { readonly id: number };
+  /** What `op` takes: an operand of the call, an output of the plan, or (for numbers) an operand's value. */
   readonly saved: readonly ({ readonly operand: number } | { readonly output: number })[];
   /** For each operand, which result of `op` is its gradient, or -1. */
   readonly grads: readonly number[];
@@ -112,32 +115,13 @@ function deriveGradient(
   const wanted = ins.filter((t) => t.impl.requiresGrad);
   const results = gradOf(roots, wanted, { gradOutputs: seeds, allowUnused: true });
   const resultValues = results.map((t) => valueOf(op, t));
+  const seedValues = seeds.map((t) => t.impl.traced!);
   // Which forward values the gradient needs, and which nodes it runs.
-  const nodes = new Set<GraphNode>();
-  const taken: GraphValue[] = [];
-  const takenSet = new Set<GraphValue>();
-  const take = (v: GraphValue): void => {
-    if (takenSet.has(v)) return;
-    takenSet.add(v);
-    taken.push(v);
-  };
-  const seedSet = new Set(seeds.map((t) => t.impl.traced!));
-  const visit = (v: GraphValue): void => {
-    const node = v.node;
-    if (node === null) {
-      if (!seedSet.has(v)) take(v);
-      return;
-    }
-    if (node.index < forwardNodes) {
-      const cheap = node.op.kind === "elementwise" || node.op.kind === "view";
-      if (values.includes(v) || !cheap) return take(v);
-    }
-    if (nodes.has(node)) return;
-    nodes.add(node);
-    for (const x of node.inputs) if (isValue(x)) visit(x);
-  };
-  for (const v of resultValues) visit(v);
-  const order = [...nodes].sort((a, b) => a.index - b.index);
+  const { taken, nodes } = behind(resultValues, seedValues, (v) => {
+    if (v.node!.index >= forwardNodes) return false;
+    const cheap = v.node!.op.kind === "elementwise" || v.node!.op.kind === "view";
+    return values.includes(v) || !cheap;
+  });
   const from = taken.map((v): { operand: number } | { output: number } => {
     if (v.node === null) return { operand: v.index };
     const i = values.indexOf(v);
@@ -145,19 +129,55 @@ function deriveGradient(
     saved.push(v);
     return { output: values.length + saved.length - 1 };
   });
-  const gradOp = anonymousComposite(`${op.name}Grad`, (inputs) => {
-    const env = new Map<GraphValue, Operand>();
-    taken.forEach((v, i) => env.set(v, inputs[i]));
-    seeds.forEach((t, i) => env.set(t.impl.traced!, inputs[taken.length + i]));
-    for (const node of order) {
-      const args = node.inputs.map((x) => (isValue(x) ? env.get(x)! : x.scalar));
-      engine.callMany(node.op, args, node.attrs).forEach((t, i) => env.set(node.outputs[i], t));
-    }
-    return resultValues.map((v) => env.get(v) as Tensor);
-  });
+  const gradOp = anonymousComposite(
+    `${op.name}Grad`,
+    (inputs) => replay(nodes, [...taken, ...seedValues], inputs, resultValues),
+  );
+  const all = behind(resultValues, seedValues, () => false);
+  const inputValues = ins.map((t) => t.impl.traced!);
+  const again = anonymousComposite(
+    `${op.name}Grad`,
+    (inputs) => replay(all.nodes, [...inputValues, ...seedValues], inputs, resultValues),
+  );
   let next = 0;
   const grads = ins.map((t) => (t.impl.requiresGrad ? next++ : -1));
-  return { op: gradOp, saved: from, grads, wants };
+  return { op: gradOp, again, saved: from, grads, wants };
+}
+
+/** The nodes that lead from known values to `results`, and those values; `known` says where to stop. */
+function behind(
+  results: readonly GraphValue[],
+  seeds: readonly GraphValue[],
+  known: (v: GraphValue) => boolean,
+): { taken: readonly GraphValue[]; nodes: readonly GraphNode[] } {
+  const nodes = new Set<GraphNode>();
+  const taken = new Set<GraphValue>();
+  const visit = (v: GraphValue): void => {
+    if (v.node === null || known(v)) {
+      if (!seeds.includes(v)) taken.add(v);
+      return;
+    }
+    if (nodes.has(v.node)) return;
+    nodes.add(v.node);
+    for (const x of v.node.inputs) if (isValue(x)) visit(x);
+  };
+  for (const v of results) visit(v);
+  return { taken: [...taken], nodes: [...nodes].sort((a, b) => a.index - b.index) };
+}
+
+/** Calls the nodes' ops again, on `inputs` in the place of `values`. */
+function replay(
+  nodes: readonly GraphNode[],
+  values: readonly GraphValue[],
+  inputs: readonly Operand[],
+  results: readonly GraphValue[],
+): Tensor[] {
+  const env = new Map<GraphValue, Operand>(values.map((v, i) => [v, inputs[i]]));
+  for (const node of nodes) {
+    const args = node.inputs.map((x) => (isValue(x) ? env.get(x)! : x.scalar));
+    engine.callMany(node.op, args, node.attrs).forEach((t, i) => env.set(node.outputs[i], t));
+  }
+  return results.map((v) => env.get(v) as Tensor);
 }
 
 /** Records the call of a composite whose gradient is derived. `all` are the plan's outputs. */
@@ -168,19 +188,26 @@ export function recordDerived(
   outs: readonly Tensor[],
   all: readonly Tensor[],
 ): void {
-  // Numbers are remembered as they were; tensors are saved, with their versions.
-  const plan = derived.saved.map((s) => ("operand" in s ? operands[s.operand] : all[s.output]));
-  const tensors = plan.filter((x): x is Tensor => typeof x === "object");
-  const numbers = plan.map((x) => (typeof x === "object" ? null : x));
-  const node = new FunctionNode(op.name, operands, outs, tensors, (grads, saved) => {
-    let next = 0;
-    const args: Operand[] = numbers.map((x) => (x === null ? saved[next++] : x));
-    grads.forEach((g, i) => {
-      if (derived.wants[i]) args.push(g);
-    });
-    const results = engine.callMany(derived.op, args, {});
-    return derived.grads.map((i) => (i < 0 ? null : results[i]));
-  });
+  const own = derived.saved.map((x) => ("operand" in x ? operands[x.operand] : all[x.output]));
+  const gradient = (gradOp: Op, from: readonly Operand[]): KeptGradient => {
+    // Numbers are remembered as they were; tensors are saved, with their versions.
+    const isTensor = from.map((x) => typeof x === "object");
+    return {
+      saved: from.filter((x): x is Tensor => typeof x === "object"),
+      apply: (grads, saved) => {
+        let next = 0;
+        const args: Operand[] = from.map((x, i) => (isTensor[i] ? saved[next++] : x));
+        grads.forEach((g, i) => {
+          if (derived.wants[i]) args.push(g);
+        });
+        const results = engine.callMany(gradOp, args, {});
+        return derived.grads.map((i) => (i < 0 ? null : results[i]));
+      },
+    };
+  };
+  const { saved, apply } = gradient(derived.op, own);
+  const again = gradient(derived.again, operands);
+  const node = new FunctionNode(op.name, operands, outs, saved, apply, again);
   attachWanted(node, outs, derived.wants);
 }
 
