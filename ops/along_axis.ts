@@ -33,6 +33,7 @@ const TAKE = elementwise({
     null,
     null,
   ],
+  reads: [[1]],
   samples: () => [
     {
       inputs: [
@@ -104,7 +105,7 @@ const PUT = kernelOp({
       attrs.how as Put,
     );
   },
-  vjp: ([g], { inputs, attrs, needs }) => {
+  vjp: ([g], { inputs, attrs, needs, shapes }) => {
     const [x, index, values] = inputs as Tensor[];
     const axis = attrs.axis as number;
     const taken = (y: Tensor): Tensor => takeAlongAxis(y, index, axis);
@@ -118,7 +119,13 @@ const PUT = kernelOp({
       case "add":
         return [g, null, needs[2] ? taken(g) : null];
       case "mul": {
-        const factors = putAlongAxis(op.onesLike(x), index, values, axis, { reduce: "mul" });
+        const factors = putAlongAxis(
+          op.ones(shapes[0], { dtype: g.dtype, place: g.place }),
+          index,
+          values,
+          axis,
+          { reduce: "mul" },
+        );
         return [
           needs[0] ? op.mul(g, factors) : null,
           null,
@@ -127,6 +134,7 @@ const PUT = kernelOp({
       }
     }
   },
+  reads: [[1, 2], [], [0, 1, 2]],
   samples: () =>
     ["assign", "add", "mul"].map((how) => ({
       inputs: [

@@ -149,6 +149,15 @@ export function refuseComplex(name: string, dtype: DType): void {
   }
 }
 
+/** One value everywhere, in the dtype of `x`, which is empty: yet it hangs together with its gradient. */
+export function blank(x: Tensor, shape: Shape, value: Operand): Tensor {
+  const { dtype, place } = x;
+  const one = typeof value === "object"
+    ? op.cast(value, dtype)
+    : op.full([], value, { dtype, place });
+  return op.expand(x.requiresGrad ? op.add(one, op.sum(x)) : one, shape);
+}
+
 /** Values to be written into `x`: of its dtype, stretched to `shape`. */
 export function valuesFor(name: string, x: Tensor, values: Operand, shape: Shape): Tensor {
   if (typeof values !== "object") {
@@ -169,6 +178,11 @@ export function valuesFor(name: string, x: Tensor, values: Operand, shape: Shape
       `Cannot ${name} ${values.dtype} values in a ${x.dtype} tensor: they would lose what ` +
         `${x.dtype} cannot hold; cast one of them first`,
     );
+  }
+  // Leading axes of size 1 say nothing (NumPy).
+  const extra = Math.max(values.rank - shape.length, 0);
+  if (extra > 0 && values.shape.slice(0, extra).every((n) => n === 1)) {
+    return valuesFor(name, x, op.reshape(values, values.shape.slice(extra)), shape);
   }
   if (!sameShape(tryBroadcast(values.shape, shape) ?? [-1], shape)) {
     throw new ShapeError(

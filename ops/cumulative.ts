@@ -117,6 +117,7 @@ const RECURRENCE = kernelOp({
     return [op.mul(later, previous(h, axis, 0)), later];
   },
   saves: "both",
+  reads: [[0], [0]],
   samples: () => [
     { inputs: [{ shape: [2, 4] }, { shape: [2, 4] }], attrs: { axis: 1 } },
     { inputs: [{ shape: [2, 3, 2] }, { shape: [2, 3, 2] }], attrs: { axis: 1 } },

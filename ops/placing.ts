@@ -8,7 +8,7 @@ import * as k from "../core/ir/expr.ts";
 import { sameShape, type Shape, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
-import { refuseComplex } from "./common.ts";
+import { blank, refuseComplex } from "./common.ts";
 import { clear } from "./host_arrays.ts";
 import { putAlong } from "./host_scatter.ts";
 
@@ -109,13 +109,8 @@ export function sliceOf(region: Region, sizes: Shape): {
 /** A tensor of `shape` that is `x` at the region and `value` elsewhere; `x` has `shape`'s rank. */
 export function place(x: Tensor, shape: Shape, region: Region, value: Operand): Tensor {
   const attrs = { shape, axes: region.axes, starts: region.starts, steps: region.steps };
-  if (x.numel === 0) return op.expand(op.cast(asTensor(value, x), x.dtype), shape);
+  if (x.numel === 0) return blank(x, shape, value);
   return engine.call(PLACE, [x, value, ...regionNumbers(region, x.shape)], attrs);
-}
-
-function asTensor(value: Operand, like: Tensor): Tensor {
-  if (typeof value === "object") return value;
-  return op.full([], value, { dtype: like.dtype, place: like.place });
 }
 
 const PLACE_ALONG = elementwise({
@@ -129,6 +124,7 @@ const PLACE_ALONG = elementwise({
     op.takeAlongAxis(g, index as Tensor, attrs.axis as number),
     null,
   ],
+  reads: [[1]],
   samples: () => [
     {
       inputs: [{ shape: [2, 1] }, { values: [2, 0], shape: [2, 1], dtype: "int32" }],
@@ -156,6 +152,7 @@ const SCATTER_ALONG = kernelOp({
     op.takeAlongAxis(g, index as Tensor, attrs.axis as number),
     null,
   ],
+  reads: [[1]],
   samples: () => [
     {
       inputs: [{ shape: [2, 3] }, { values: [2, 2, 0, -1, 1, 1], shape: [2, 3], dtype: "int32" }],

@@ -7,7 +7,7 @@ import * as k from "../core/ir/expr.ts";
 import { broadcastShapes, type Shape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
-import { indexCompute, refuseComplex } from "./common.ts";
+import { blank, indexCompute, refuseComplex } from "./common.ts";
 import { clear, copyElements } from "./host_arrays.ts";
 import { type Put, putAt as putOnHost } from "./host_scatter.ts";
 
@@ -19,6 +19,13 @@ interface ReadAttrs {
 }
 
 const readAttrs = (attrs: Attrs): ReadAttrs => attrs as unknown as ReadAttrs;
+
+/** The operands that hold indexes, if the first of them is operand `first`. */
+const indexOperands = (first: number): readonly number[] =>
+  Array.from({ length: MAX_INDEXES }, (_, i) => first + i);
+
+/** More axes than any tensor has in practice. */
+const MAX_INDEXES = 16;
 
 /** A position counted from either end, as an int32 coordinate that is held within the size. */
 export function coordinate(index: k.Expr, size: k.Expr): k.Expr {
@@ -79,6 +86,7 @@ const READ = elementwise({
       ...new Array<null>(2 * axes.length).fill(null),
     ];
   },
+  reads: [indexOperands(1)],
   samples: () => [
     {
       inputs: [
@@ -123,9 +131,7 @@ export function readAt(
   const operands = index.map((i) => op.reshape(i, [...own, ...trailing]));
   const sizes = axes.map((a) => x.shape[a]);
   const attrs = { axes, at, own: own.length, rank: x.rank };
-  if (x.numel === 0) {
-    return op.zeros(readShape(x.shape, own, attrs), { dtype: x.dtype, place: x.place });
-  }
+  if (x.numel === 0) return blank(x, readShape(x.shape, own, attrs), 0);
   return engine.call(READ, [x, ...operands, ...sizes], attrs);
 }
 
@@ -140,6 +146,7 @@ const SCATTER = kernelOp({
     const { axes, at } = readAttrs(attrs);
     return [readAt(g, index as Tensor[], axes, at), ...index.map(() => null)];
   },
+  reads: [indexOperands(1)],
   samples: () => [
     {
       inputs: [{ shape: [3, 2] }, { values: [1, 1, -1], dtype: "int32" }],
@@ -191,6 +198,7 @@ export const PUT_AT = kernelOp({
       ...index.map(() => null),
     ];
   },
+  reads: [indexOperands(2), indexOperands(2)],
   samples: () =>
     ["assign", "add"].flatMap((how) => [
       {
