@@ -186,9 +186,10 @@ const GELU = elementwise({
   // erfc, not 1 + erf, which would lose its places below zero.
   scalar: ([x]) => k.mul(k.max(x, -LIMIT), k.mul(k.erfc(k.mul(x, -ROOT_HALF)), 0.5)),
   vjp: fromInput((g, x) => {
-    const density = op.mul(op.exp(op.mul(op.square(x), -0.5)), INV_ROOT_2PI);
-    const share = op.mul(op.erfc(op.mul(x, -ROOT_HALF)), 0.5);
-    return op.mul(g, op.add(share, op.mul(held(x), density)));
+    const h = held(x);
+    const density = op.mul(op.exp(op.mul(op.square(h), -0.5)), INV_ROOT_2PI);
+    const share = op.mul(op.erfc(op.mul(h, -ROOT_HALF)), 0.5);
+    return op.mul(g, op.add(share, op.mul(h, density)));
   }),
   samples: unarySamples([-3, 3], FAR),
 });
@@ -237,8 +238,9 @@ const SILU = elementwise({
   dtype: promoteFloat,
   scalar: ([x]) => k.mul(k.max(x, -LIMIT), logistic(x)),
   vjp: fromInput((g, x) => {
-    const s = sigmoid(x);
-    return op.mul(g, op.mul(s, op.add(op.mul(held(x), op.sub(1, s)), 1)));
+    const h = held(x);
+    const s = sigmoid(h);
+    return op.mul(g, op.mul(s, op.add(op.mul(h, op.sub(1, s)), 1)));
   }),
   samples: unarySamples([-4, 4], FAR),
 });
@@ -347,7 +349,7 @@ const SOFTSIGN = elementwise({
     const h = k.max(k.min(x, HUGE), -HUGE);
     return k.div(h, k.add(k.abs(h), 1));
   },
-  vjp: fromInput((g, x) => op.div(g, op.square(op.add(op.abs(x), 1)))),
+  vjp: fromInput((g, x) => op.div(g, op.square(op.add(op.abs(op.clip(x, -HUGE, HUGE)), 1)))),
   samples: unarySamples([-4, 4], FAR),
 });
 

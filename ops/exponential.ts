@@ -194,9 +194,12 @@ export function log1p(x: Tensor): Tensor {
 const TWO_OVER_ROOT_PI = 2 / Math.sqrt(Math.PI);
 const HALF_ROOT_PI = Math.sqrt(Math.PI) / 2;
 
-/** `scale * exp(-x^2)`, what the error functions are integrals of. */
+/**
+ * `scale * exp(-x^2)`, what the error functions are integrals of. Far out x is held, so that the next
+ * gradient is 0 at infinity too, and not 0 times infinity.
+ */
 function gauss(x: Tensor, scale: number): Tensor {
-  return op.mul(op.exp(op.neg(op.square(x))), scale);
+  return op.mul(op.exp(op.neg(op.square(op.clip(x, -1000, 1000)))), scale);
 }
 
 const ERF = elementwise({

@@ -20,7 +20,7 @@ function leading(x: Expr): Expr {
     : k.bitcast(k.and(k.bitcast(x, "int64"), -(1n << 27n)), "float64");
 }
 
-/** x - floor(x / t) * t without error but for a quotient that is one too large (x >= 0, t > 0). */
+/** The remainder of x by t without error, or that plus t where division is inexact (x >= 0, t > 0). */
 function reduceBy(x: Expr, t: Expr): Expr {
   const q = k.floor(k.div(x, t));
   const p = k.mul(q, t);
@@ -31,7 +31,9 @@ function reduceBy(x: Expr, t: Expr): Expr {
     k.add(k.add(k.sub(k.mul(qh, th), p), k.mul(qh, tl)), k.mul(ql, th)),
     k.mul(ql, tl),
   );
-  return k.where(k.lt(x, t), x, k.sub(k.sub(x, p), e));
+  const r = k.sub(k.sub(x, p), e);
+  // The quotient is one too large where it was rounded up to a whole number.
+  return k.where(k.lt(x, t), x, k.where(k.lt(r, 0), k.add(r, t), r));
 }
 
 /** Bits of the quotient that one step takes off, few enough for division to be one off at most. */
@@ -47,7 +49,6 @@ function floatRemainder(a: Expr, b: Expr): Expr {
   const y = k.abs(b);
   let r = x;
   for (const n of [2 * bits, bits, 0]) r = reduceBy(r, n === 0 ? y : k.mul(y, 2 ** n));
-  r = k.where(k.lt(r, 0), k.add(r, y), r);
   r = k.where(k.ge(r, y), k.sub(r, y), r);
   r = k.where(k.ge(x, k.mul(y, 2 ** (3 * bits))), 0, r);
   const defined = k.and(k.ne(y, 0), k.lt(x, Infinity));
