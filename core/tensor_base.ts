@@ -26,6 +26,8 @@ export interface TensorRuntime {
   backward(x: Tensor, grad: Tensor | undefined, retainGraph: boolean): void;
   alias(x: Tensor): Tensor;
   to(x: Tensor, target: Place | string): Tensor;
+  setRequiresGrad(x: Tensor, on: boolean): void;
+  registerHook(x: Tensor, hook: (grad: Tensor) => Tensor | void): () => void;
 }
 
 /** Late-bound: see {@linkcode TensorRuntime}. */
@@ -118,9 +120,19 @@ export abstract class TensorBase {
     return this.impl.requiresGrad;
   }
 
+  /** Makes a leaf of a floating dtype require its gradient, or stop. Throws GradError for others. */
+  set requiresGrad(on: boolean) {
+    runtime.setRequiresGrad(this as unknown as Tensor, on);
+  }
+
   /** The opposite of `requiresGrad`, Paddle's word. */
   get stopGradient(): boolean {
     return !this.impl.requiresGrad;
+  }
+
+  /** Stops or starts the gradient of a leaf. */
+  set stopGradient(stop: boolean) {
+    runtime.setRequiresGrad(this as unknown as Tensor, !stop);
   }
 
   /** The accumulated gradient of a leaf after `backward()`, or null. */
@@ -197,6 +209,22 @@ export abstract class TensorBase {
   /** The same elements, cut off from the gradient graph. */
   detach(): Tensor {
     return runtime.alias(this as unknown as Tensor);
+  }
+
+  /**
+   * This tensor in another dtype ("float64"), or a copy on another place ("cpu", "webgpu:0"). Gives the tensor itself
+   * if it is there already.
+   */
+  to(target: Place | DType | string): Tensor {
+    return runtime.to(this as unknown as Tensor, target);
+  }
+
+  /**
+   * Adds a hook that is called with this tensor's gradient in every backward walk and may return another in its
+   * place. Gives a function that removes it.
+   */
+  registerHook(hook: (grad: Tensor) => Tensor | void): () => void {
+    return runtime.registerHook(this as unknown as Tensor, hook);
   }
 
   /** Clears the accumulated gradient. */

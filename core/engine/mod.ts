@@ -1,5 +1,5 @@
 // Loads the engine: fills the late-bound slots of core with dispatch, reading, gradients and printing.
-import { aliasOf, backward } from "../autograd.ts";
+import { aliasOf, backward, registerHook, setRequiresGrad } from "../autograd.ts";
 import { formatHtml, formatTensor } from "../format.ts";
 import { engine } from "../op.ts";
 import { runtime } from "../tensor_base.ts";
@@ -28,5 +28,7 @@ Object.assign(runtime, {
   backward,
   alias: detached,
   to,
+  setRequiresGrad,
+  registerHook,
 });
 setReservedSource(() => currentBackendOf().stats().reserved);
