@@ -1,0 +1,25 @@
+// Layers as text, in the shape that PyTorch prints: one line a layer, children indented under their names.
+import type { LayerBase } from "./tree.ts";
+
+/** The tree of layers as text. */
+export function describe(layer: LayerBase): string {
+  const children = layer.namedChildren();
+  const head = `${layer.constructor.name}(${layer.extraRepr()}`;
+  if (children.length === 0) return `${head})`;
+  const lines = children.map(([name, child]) =>
+    `  (${name}): ${describe(child).replaceAll("\n", "\n  ")}`
+  );
+  return `${head}\n${lines.join("\n")}\n)`;
+}
+
+/** `name=value` for those that are set. */
+export function fields(values: Readonly<Record<string, unknown>>): string {
+  return Object.entries(values)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${show(value)}`)
+    .join(", ");
+}
+
+function show(value: unknown): string {
+  return Array.isArray(value) ? `[${value.map(show).join(", ")}]` : String(value);
+}
