@@ -6,11 +6,13 @@
  * | value i of a range | words | rule |
  * | --- | --- | --- |
  * | float32 uniform in [0, 1) | i | `(w >>> 8) * 2^-24` |
+ * | float16, bfloat16 uniform in [0, 1) | i | upper 11 or 8 bits, `* 2^-11` or `* 2^-8` |
  * | float64 uniform in [0, 1) | 2i, 2i+1 | upper 27 and upper 26 bits, joined, `* 2^-53` |
  * | float32 normal | 2i, 2i+1 | Box–Muller, cosine branch, of two 24-bit uniforms |
  * | float64 normal | 4i … 4i+3 | Box–Muller, cosine branch, of two 53-bit uniforms |
  * | integer in [0, n), n ≤ 2^32 | i | high word of `w * n`, rejecting |
  * | integer in [0, n), n ≤ 2^64 | 2i, 2i+1 | high 64 bits of `(w1:w0) * n`, rejecting |
+ * | integer of `randint`, n ≤ 2^64 | 2i, 2i+1 | high 64 bits of `(w1:w0) * n`: no loop, for kernels |
  *
  * Every uniform is a multiple of its step, exact in its dtype, so all places agree in every bit; so
  * do integers. Normals agree to the accuracy of the place's log, sqrt and cos.
