@@ -1,12 +1,14 @@
 // From a Kernel to the bytes of a WebAssembly module with one function, `run`. Not here: compiling
 // and caching modules, memory, threads (the backend does that).
-import type { Kernel } from "../../../../core/ir/kernel.ts";
+import type { Kernel, Stage } from "../../../../core/ir/kernel.ts";
+import { legalize } from "../../../../core/ir/math/mod.ts";
 import { ModuleBuilder, type PtrType } from "../asm/mod.ts";
 import { Code, type Node } from "./code.ts";
 import { Frame, type Place } from "./frame.ts";
 import { launchLayout } from "./layout.ts";
 import { planKernel } from "./plan.ts";
 import { type Lanes, SINGLE } from "./point.ts";
+import { isRendered } from "./scalar.ts";
 import { writeStages } from "./stages.ts";
 
 /** What the code is made for. */
@@ -30,7 +32,8 @@ export type RunKernel = (params: number, begin: number, end: number) => void;
  * outer axis 0, or everything if there is no outer axis and `begin < end`. `params` is the address
  * of what `writeLaunch` has written. Results do not depend on how an axis is split into calls.
  */
-export function renderKernel(kernel: Kernel, target: RenderTarget): Uint8Array<ArrayBuffer> {
+export function renderKernel(source: Kernel, target: RenderTarget): Uint8Array<ArrayBuffer> {
+  const kernel = legalized(source, target.relaxed);
   const module = new ModuleBuilder({ ptr: target.ptr });
   module.importMemory("env", "memory", { shared: target.shared, max: target.maxPages });
   // Numbers from JavaScript: a 64-bit address as a float64, which spares a BigInt.
@@ -43,6 +46,29 @@ export function renderKernel(kernel: Kernel, target: RenderTarget): Uint8Array<A
   writeKernel(frame, param(1), param(2));
   code.emit();
   return module.bytes();
+}
+
+/** The kernel with the extra ops that this renderer lacks rewritten to core ops. */
+function legalized(kernel: Kernel, relaxed: boolean): Kernel {
+  const rewritten = (es: Parameters<typeof legalize>[0]) =>
+    legalize(es, (op) => isRendered(op, relaxed));
+  const stages = kernel.stages.map((s): Stage => {
+    switch (s.kind) {
+      case "map":
+      case "final":
+        return { kind: s.kind, values: rewritten(s.values) };
+      case "reduce":
+        return { ...s, lift: rewritten(s.lift), combine: rewritten(s.combine) };
+      case "scan":
+        return {
+          ...s,
+          lift: rewritten(s.lift),
+          combine: rewritten(s.combine),
+          values: rewritten(s.values),
+        };
+    }
+  });
+  return { ...kernel, stages };
 }
 
 function writeKernel(frame: Frame, begin: Node, end: Node): void {
