@@ -1,6 +1,5 @@
 // Plain arrays of numbers with a shape, for naive formulas that tests compare with. Not a test itself.
 import { assertEquals } from "jsr:@std/assert@1";
-import { setRequiresGrad } from "../core/autograd.ts";
 import type { DType } from "../core/dtype.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { tensor } from "../mod.ts";
@@ -54,11 +53,9 @@ export function noise(shape: readonly number[], seed = 1): Grid {
   });
 }
 
-/** The same as a tensor. */
-export function toTensor(g: Grid, dtype: DType = "float32", requiresGrad = false): Tensor {
-  const x = tensor(g.values as number[], { dtype }).reshape(g.shape).detach();
-  if (requiresGrad) setRequiresGrad(x, true);
-  return x;
+/** The same as a tensor; float32 unless another dtype is named. */
+export function toTensor(g: Grid, dtype?: DType, place?: string): Tensor {
+  return tensor(g.values as number[], { dtype, place }).reshape(g.shape);
 }
 
 /** Throws unless the tensor has the grid's shape and its values up to a tolerance. */
