@@ -64,27 +64,25 @@ export function erf(x: Expr): Expr {
 const ERF: Both<readonly number[]> = {
   float32: [
     0.12837917,
-    -0.37612626,
-    0.112835824,
-    -0.026853638,
-    0.0051879375,
-    -0.00080064306,
-    7.840602e-05,
+    -0.3761262,
+    0.11283384,
+    -0.026834825,
+    0.005114568,
+    -0.0006750318,
   ],
   float64: [
     0.1283791670955126,
-    -0.37612638903183876,
-    0.11283791670958736,
-    -0.02686617064561731,
-    0.00522397762906739,
-    -0.0008548327187686034,
-    0.0001205533769894216,
-    -1.492573642984171e-05,
-    1.64630513289085e-06,
-    -1.6370235819120013e-07,
-    1.4783701060439914e-08,
-    -1.181909393041879e-09,
-    6.664626310034267e-11,
+    -0.3761263890318394,
+    0.11283791670963765,
+    -0.026866170646947882,
+    0.005223977646689573,
+    -0.0008548328542222554,
+    0.00012055402666389438,
+    -1.492774264465635e-05,
+    1.65029163050646e-06,
+    -1.6861062394351742e-07,
+    1.8149471351350055e-08,
+    -2.100238999956485e-09,
   ],
 };
 
@@ -92,40 +90,42 @@ const ERF: Both<readonly number[]> = {
  * 2^-26, 2^-56.6. */
 const ERFCX: Both<readonly number[]> = {
   float32: [
-    0.8819859,
-    2.2759569,
-    3.9927716,
-    3.3146255,
-    -3.1791747,
-    -9.50798,
-    3.626035,
-    23.795677,
+    0.60467345,
+    0.10172733,
+    -1.1078056,
+    -4.546332,
+    -7.605335,
+    -0.16696845,
+    18.942207,
+    7.2989693,
+    -50.15522,
   ],
   float64: [
-    0.8336002576739412,
-    4.745337444214753,
-    25.14900747198606,
-    123.29428164089393,
-    554.3629148833703,
-    2258.457406306733,
-    8186.54903940218,
-    25621.673352936024,
-    65311.50533123404,
-    116160.69299849741,
-    44227.67780492177,
-    -578439.4487525937,
-    -2157266.7048370508,
-    -2277276.2618954238,
-    10323301.842266986,
-    47920495.126122974,
-    36054087.294638135,
-    -578957111.5468763,
-    -155758044.6366567,
-    2530184216.313267,
+    0.5960425034218373,
+    0.3179522211281594,
+    -0.5185023340561086,
+    -18.504790608498165,
+    -181.4639354412017,
+    -1260.898302391637,
+    -6967.058815523549,
+    -31326.19316062892,
+    -112703.19093161366,
+    -303133.69813164405,
+    -476798.6761732118,
+    317681.8574849461,
+    4232845.033600548,
+    9285512.172209604,
+    -9909136.332337294,
+    -97040358.33155592,
+    -99427755.45716998,
+    685540084.9548568,
+    1660120670.971567,
+    -3660528642.024664,
+    -10451530496.660534,
   ],
 };
 const SHIFT: Both<number> = { float32: 2, float64: 4 };
-const CENTER: Both<number> = { float32: 199 / 1024, float64: 168 / 2048 };
+const CENTER: Both<number> = { float32: 210 / 1024, float64: 234 / 2048 };
 
 export function erfc(x: Expr): Expr {
   const k = kitOf(x);
@@ -139,24 +139,23 @@ export function erfc(x: Expr): Expr {
   const rest = ex.mul(ex.sub(a, head), ex.add(a, head));
   const { bits, r } = reduceExp(k, ex.neg(square), rest);
   const p = expm1Reduced(k, r);
-  const shift = k.pick(SHIFT);
-  const d = ex.add(a, shift);
-  const s = ex.div(k.num(1), d);
+  const t = ex.sub(ex.div(k.num(1), ex.add(a, k.pick(SHIFT))), k.pick(CENTER));
   const [first, ...others] = k.pick(ERFCX);
-  const t = ex.sub(s, k.pick(CENTER));
   const v = ex.mul(t, poly(t, others));
-  // (first + v) (1 + p) / (a + c), every rounding of a whole term caught by the next.
+  // (first + v) (1 + p) / (a + 3/8), what every rounding of a whole term loses caught by the next.
   const lead = ex.add(v, first);
   const w = ex.fma(lead, p, ex.add(ex.sub(first, lead), v));
   const top = ex.add(lead, w);
-  const q = ex.div(top, d);
-  const [qh, dh] = [k.high(q), k.high(d)];
-  const dl = ex.sub(a, ex.sub(dh, shift));
+  const inverse = ex.div(k.num(1), ex.add(a, 0.375));
+  const q = ex.mul(top, inverse);
+  const [qh, dh] = [k.high(q), k.high(ex.add(a, 0.375))];
   const left = ex.sub(ex.sub(top, ex.mul(qh, dh)), ex.mul(ex.sub(q, qh), dh));
-  const missing = ex.add(ex.sub(left, ex.mul(q, dl)), ex.add(ex.sub(lead, top), w));
-  const tail = scale(k, ex.fma(missing, s, q), bits);
+  const less = ex.mul(q, ex.sub(a, ex.sub(dh, 0.375)));
+  const missing = ex.add(ex.sub(left, less), ex.add(ex.sub(lead, top), w));
+  const right = ex.fma(missing, inverse, q);
+  const tail = scale(k, right, bits);
   const far = ex.where(ex.lt(x, 0), ex.sub(2, tail), tail);
-  return ex.where(ex.lt(ex.abs(x), 1), near, far);
+  return ex.where(ex.lt(ex.abs(x), 0.75), near, far);
 }
 
 /**
