@@ -17,6 +17,7 @@ import { fields } from "./print.ts";
  * ```
  */
 export class Sigmoid extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.sigmoid(x);
   }
@@ -34,6 +35,7 @@ export class Sigmoid extends Layer {
  * ```
  */
 export class LogSigmoid extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.logSigmoid(x);
   }
@@ -51,6 +53,7 @@ export class LogSigmoid extends Layer {
  * ```
  */
 export class Tanh extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.tanh(x);
   }
@@ -68,6 +71,7 @@ export class Tanh extends Layer {
  * ```
  */
 export class Tanhshrink extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.tanhshrink(x);
   }
@@ -85,6 +89,7 @@ export class Tanhshrink extends Layer {
  * ```
  */
 export class SiLU extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.silu(x);
   }
@@ -102,6 +107,7 @@ export class SiLU extends Layer {
  * ```
  */
 export class Mish extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.mish(x);
   }
@@ -119,6 +125,7 @@ export class Mish extends Layer {
  * ```
  */
 export class SELU extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.selu(x);
   }
@@ -136,6 +143,7 @@ export class SELU extends Layer {
  * ```
  */
 export class Softsign extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.softsign(x);
   }
@@ -160,9 +168,11 @@ export class GELU extends Layer {
     super();
     this.#options = options;
   }
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.gelu(x, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }
@@ -187,9 +197,11 @@ export class ELU extends Layer {
     super();
     this.#options = options;
   }
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.elu(x, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }
@@ -214,9 +226,11 @@ export class CELU extends Layer {
     super();
     this.#options = options;
   }
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.celu(x, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }
@@ -241,9 +255,11 @@ export class Softplus extends Layer {
     super();
     this.#options = options;
   }
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.softplus(x, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }
@@ -268,9 +284,11 @@ export class Softmax extends Layer {
     super();
     this.#options = options;
   }
+  /** The function along the axis. */
   override forward(x: Tensor): Tensor {
     return F.softmax(x, this.#options.axis);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }
@@ -295,9 +313,11 @@ export class LogSoftmax extends Layer {
     super();
     this.#options = options;
   }
+  /** The function along the axis. */
   override forward(x: Tensor): Tensor {
     return F.logSoftmax(x, this.#options.axis);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }

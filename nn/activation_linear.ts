@@ -17,6 +17,7 @@ import { fields } from "./print.ts";
  * ```
  */
 export class ReLU extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.relu(x);
   }
@@ -34,6 +35,7 @@ export class ReLU extends Layer {
  * ```
  */
 export class ReLU6 extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.relu6(x);
   }
@@ -51,6 +53,7 @@ export class ReLU6 extends Layer {
  * ```
  */
 export class Hardswish extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.hardswish(x);
   }
@@ -68,6 +71,7 @@ export class Hardswish extends Layer {
  * ```
  */
 export class Hardsigmoid extends Layer {
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.hardsigmoid(x);
   }
@@ -92,9 +96,11 @@ export class LeakyReLU extends Layer {
     super();
     this.#options = options;
   }
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.leakyRelu(x, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }
@@ -119,9 +125,11 @@ export class Hardtanh extends Layer {
     super();
     this.#options = options;
   }
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.hardtanh(x, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }
@@ -146,9 +154,11 @@ export class Softshrink extends Layer {
     super();
     this.#options = options;
   }
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.softshrink(x, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }
@@ -173,9 +183,11 @@ export class Hardshrink extends Layer {
     super();
     this.#options = options;
   }
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.hardshrink(x, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }
@@ -200,9 +212,11 @@ export class ThresholdedReLU extends Layer {
     super();
     this.#options = options;
   }
+  /** The function of each element. */
   override forward(x: Tensor): Tensor {
     return F.thresholdedRelu(x, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options);
   }

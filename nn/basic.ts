@@ -70,9 +70,11 @@ export class Linear extends Layer {
       ? this.createParameter([outFeatures], { initializer: biasInit, dtype, isBias: true })
       : null;
   }
+  /** x · weight + bias. */
   override forward(x: Tensor): Tensor {
     return F.linear(x, this.weight, this.bias ?? undefined);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     const [inFeatures, outFeatures] = this.weight.shape;
     return fields({ inFeatures, outFeatures, bias: this.bias === null ? false : undefined });
@@ -132,9 +134,11 @@ export class Embedding extends Layer {
       dtype,
     });
   }
+  /** The rows of the ids. */
   override forward(ids: Tensor): Tensor {
     return F.embedding(ids, this.weight, { paddingIdx: this.#paddingIdx });
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     const [numEmbeddings, embeddingDim] = this.weight.shape;
     return fields({ numEmbeddings, embeddingDim, paddingIdx: this.#paddingIdx });
@@ -179,9 +183,11 @@ export class Dropout extends Layer {
     }
     [this.#p, this.#mode] = [p, mode];
   }
+  /** Drops elements, when training. */
   override forward(x: Tensor): Tensor {
     return F.dropout(x, { p: this.#p, training: this.training, mode: this.#mode });
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ p: this.#p, mode: this.#mode });
   }
@@ -207,9 +213,11 @@ export class Flatten extends Layer {
     super();
     [this.#startAxis, this.#stopAxis] = [options.startAxis ?? 1, options.stopAxis ?? -1];
   }
+  /** Flattens. */
   override forward(x: Tensor): Tensor {
     return x.flatten(this.#startAxis, this.#stopAxis);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ startAxis: this.#startAxis, stopAxis: this.#stopAxis });
   }
@@ -236,6 +244,7 @@ export class Unflatten extends Layer {
     super();
     [this.#axis, this.#shape] = [axis, [...shape]];
   }
+  /** Splits the axis. */
   override forward(x: Tensor): Tensor {
     const axis = normalizeAxis("Unflatten", this.#axis, x.rank);
     const known = sizeOf(this.#shape.filter((n) => n !== -1));
@@ -249,6 +258,7 @@ export class Unflatten extends Layer {
     }
     return reshape(x, [...x.shape.slice(0, axis), ...sizes, ...x.shape.slice(axis + 1)]);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ axis: this.#axis, shape: this.#shape });
   }
@@ -267,6 +277,7 @@ export class Unflatten extends Layer {
  * ```
  */
 export class Identity extends Layer {
+  /** The input. */
   override forward(x: Tensor): Tensor {
     return x;
   }

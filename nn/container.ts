@@ -76,11 +76,13 @@ export class Sequential extends Layer {
     return this.#layers.values();
   }
 
+  /** The fields, then what it holds. */
   override *members(): Iterable<Named<unknown>> {
     yield* super.members();
     yield* this.#layers;
   }
 
+  /** Runs the layers in order. */
   override forward(x: Tensor): Tensor {
     let y = x;
     for (const layer of this.#layers.values()) y = layer.call(y);
@@ -152,6 +154,7 @@ export class LayerList<L extends LayerBase = Layer> extends LayerBase {
     return this.#layers.values();
   }
 
+  /** The fields, then what it holds. */
   override *members(): Iterable<Named<unknown>> {
     yield* super.members();
     for (let i = 0; i < this.#layers.length; i++) yield [String(i), this.#layers[i]];
@@ -222,6 +225,7 @@ export class LayerDict<L extends LayerBase = Layer> extends LayerBase {
     return this.#layers.entries();
   }
 
+  /** The fields, then what it holds. */
   override *members(): Iterable<Named<unknown>> {
     yield* super.members();
     yield* this.#layers;
@@ -275,6 +279,7 @@ export class ParameterList extends LayerBase {
     return this.#parameters.values();
   }
 
+  /** The fields, then what it holds. */
   override *members(): Iterable<Named<unknown>> {
     yield* super.members();
     for (let i = 0; i < this.#parameters.length; i++) yield [String(i), this.#parameters[i]];

@@ -64,9 +64,11 @@ export class Conv2D extends Layer {
       ? this.createParameter([outChannels], { initializer: biasInit, dtype, isBias: true })
       : null;
   }
+  /** Convolves. */
   override forward(x: Tensor): Tensor {
     return F.conv2d(x, this.weight, this.bias ?? undefined, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     const [outChannels, perGroup, ...kernel] = this.weight.shape;
     const inChannels = perGroup * (this.#options.groups ?? 1);

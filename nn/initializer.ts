@@ -107,6 +107,7 @@ export class Constant extends Initializer {
     super();
     this.value = value;
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     return full(shape, this.value, options);
   }
@@ -140,6 +141,7 @@ export class Normal extends Initializer {
     finite("Normal", { std }, 0);
     [this.#mean, this.#std] = [mean, std];
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     return affine(randn(shape, options), this.#std, this.#mean);
   }
@@ -171,6 +173,7 @@ export class Uniform extends Initializer {
     finite("Uniform", { high }, low);
     [this.#low, this.#high] = [low, high];
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     return affine(rand(shape, options), this.#high - this.#low, this.#low);
   }
@@ -214,6 +217,7 @@ export class TruncatedNormal extends Initializer {
     finite("TruncatedNormal", { high }, low);
     [this.#mean, this.#std, this.#low, this.#high] = [mean, std, low, high];
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     const wide = this.#std * Math.SQRT2;
     // The library's own erf, as tensors of one element: no place has to be read from.
@@ -255,6 +259,7 @@ export class XavierNormal extends Initializer {
     this.#gain = options.gain ?? 1;
     finite("XavierNormal", { gain: this.#gain }, 0);
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     const { fanIn, fanOut } = fansOf(shape);
     return mul(randn(shape, options), this.#gain * Math.sqrt(2 / (fanIn + fanOut)));
@@ -284,6 +289,7 @@ export class XavierUniform extends Initializer {
     this.#gain = options.gain ?? 1;
     finite("XavierUniform", { gain: this.#gain }, 0);
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     const { fanIn, fanOut } = fansOf(shape);
     const limit = this.#gain * Math.sqrt(6 / (fanIn + fanOut));
@@ -332,6 +338,7 @@ export class KaimingNormal extends Initializer {
     super();
     this.#options = options;
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     return mul(randn(shape, options), kaimingStd("KaimingNormal", shape, this.#options));
   }
@@ -358,6 +365,7 @@ export class KaimingUniform extends Initializer {
     super();
     this.#options = options;
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     const limit = Math.sqrt(3) * kaimingStd("KaimingUniform", shape, this.#options);
     return affine(rand(shape, options), 2 * limit, -limit);
@@ -385,6 +393,7 @@ export class Assign extends Initializer {
     super();
     this.#value = value;
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     const value = this.#value instanceof Tensor
       ? clone(this.#value.detach().to(options.place ?? this.#value.place))
@@ -429,6 +438,7 @@ export class Orthogonal extends Initializer {
     this.#gain = options.gain ?? 1;
     finite("Orthogonal", { gain: this.#gain });
   }
+  /** New values by this rule. */
   override create(shape: Shape, options: InitOptions): Tensor {
     if (shape.length < 2) {
       throw new ShapeError(

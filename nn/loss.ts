@@ -28,6 +28,7 @@ abstract class LossLayer<Options extends object> extends Layer<[input: Tensor, l
   protected options(): Options {
     return this.#options;
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields(this.#options as Record<string, unknown>);
   }
@@ -58,6 +59,7 @@ export class CrossEntropyLoss extends LossLayer<CrossEntropyOptions> {
     this.weight = options.weight &&
       this.registerBuffer("weight", options.weight, { persistable: false });
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     const { weight } = this;
     return F.crossEntropy(input, label, { ...this.options(), weight });
@@ -88,6 +90,7 @@ export class NLLLoss extends LossLayer<NllLossOptions> {
     this.weight = options.weight &&
       this.registerBuffer("weight", options.weight, { persistable: false });
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     const { weight } = this;
     return F.nllLoss(input, label, { ...this.options(), weight });
@@ -118,6 +121,7 @@ export class BCELoss extends LossLayer<BinaryCrossEntropyOptions> {
     this.weight = options.weight &&
       this.registerBuffer("weight", options.weight, { persistable: false });
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     const { weight } = this;
     return F.binaryCrossEntropy(input, label, { ...this.options(), weight });
@@ -152,6 +156,7 @@ export class BCEWithLogitsLoss extends LossLayer<BinaryCrossEntropyWithLogitsOpt
     this.posWeight = options.posWeight &&
       this.registerBuffer("posWeight", options.posWeight, { persistable: false });
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     const { weight, posWeight } = this;
     return F.binaryCrossEntropyWithLogits(input, label, { ...this.options(), weight, posWeight });
@@ -177,6 +182,7 @@ export class MSELoss extends LossLayer<LossOptions> {
   constructor(options: LossOptions = {}) {
     super(options);
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     return F.mseLoss(input, label, this.options());
   }
@@ -201,6 +207,7 @@ export class L1Loss extends LossLayer<LossOptions> {
   constructor(options: LossOptions = {}) {
     super(options);
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     return F.l1Loss(input, label, this.options());
   }
@@ -225,6 +232,7 @@ export class SmoothL1Loss extends LossLayer<SmoothL1Options> {
   constructor(options: SmoothL1Options = {}) {
     super(options);
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     return F.smoothL1Loss(input, label, this.options());
   }
@@ -249,6 +257,7 @@ export class KLDivLoss extends LossLayer<KlDivOptions> {
   constructor(options: KlDivOptions = {}) {
     super(options);
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     return F.klDiv(input, label, this.options());
   }
@@ -273,6 +282,7 @@ export class HingeEmbeddingLoss extends LossLayer<MarginOptions> {
   constructor(options: MarginOptions = {}) {
     super(options);
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     return F.hingeEmbeddingLoss(input, label, this.options());
   }
@@ -297,6 +307,7 @@ export class SoftMarginLoss extends LossLayer<LossOptions> {
   constructor(options: LossOptions = {}) {
     super(options);
   }
+  /** The loss. */
   override forward(input: Tensor, label: Tensor): Tensor {
     return F.softMarginLoss(input, label, this.options());
   }
@@ -324,9 +335,11 @@ export class MarginRankingLoss extends Layer<[a: Tensor, b: Tensor, label: Tenso
     super();
     this.#options = options;
   }
+  /** The loss. */
   override forward(a: Tensor, b: Tensor, label: Tensor): Tensor {
     return F.marginRankingLoss(a, b, label, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ ...this.#options });
   }
@@ -351,6 +364,7 @@ export class CosineSimilarity extends LossLayer<CosineSimilarityOptions> {
   constructor(options: CosineSimilarityOptions = {}) {
     super(options);
   }
+  /** The cosines. */
   override forward(input: Tensor, label: Tensor): Tensor {
     return F.cosineSimilarity(input, label, this.options());
   }

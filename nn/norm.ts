@@ -90,6 +90,7 @@ abstract class BatchNorm extends AffineLayer {
     );
   }
 
+  /** Normalizes. */
   override forward(x: Tensor): Tensor {
     return F.batchNorm(x, this.runningMean, this.runningVar, {
       ...this.affine(),
@@ -97,6 +98,7 @@ abstract class BatchNorm extends AffineLayer {
       momentum: this.#momentum,
     });
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     const [numFeatures] = this.runningMean.shape;
     return fields({ numFeatures, momentum: this.#momentum, epsilon: this.epsilon });
@@ -127,6 +129,7 @@ export class BatchNorm1D extends BatchNorm {
   constructor(numFeatures: number, options: BatchNormOptions = {}) {
     super("BatchNorm1D", numFeatures, options);
   }
+  /** Normalizes. */
   override forward(x: Tensor): Tensor {
     this.checkRank(x, [2, 3], "[batch, channels] or [batch, channels, length]");
     return super.forward(x);
@@ -153,6 +156,7 @@ export class BatchNorm2D extends BatchNorm {
   constructor(numFeatures: number, options: BatchNormOptions = {}) {
     super("BatchNorm2D", numFeatures, options);
   }
+  /** Normalizes. */
   override forward(x: Tensor): Tensor {
     this.checkRank(x, [4], "[batch, channels, height, width]");
     return super.forward(x);
@@ -184,9 +188,11 @@ export class LayerNorm extends AffineLayer {
     super("LayerNorm", shape, options);
     this.#shape = shape;
   }
+  /** Normalizes. */
   override forward(x: Tensor): Tensor {
     return F.layerNorm(x, this.#shape, this.affine());
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ normalizedShape: this.#shape, epsilon: this.epsilon });
   }
@@ -214,10 +220,12 @@ export class RMSNorm extends AffineLayer {
     super("RMSNorm", [size], options, false);
     this.#size = size;
   }
+  /** Normalizes. */
   override forward(x: Tensor): Tensor {
     const { weight, epsilon } = this.affine();
     return F.rmsNorm(x, { weight, epsilon });
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ size: this.#size, epsilon: this.epsilon });
   }
@@ -250,9 +258,11 @@ export class GroupNorm extends AffineLayer {
     super("GroupNorm", [numChannels], options);
     [this.#numGroups, this.#numChannels] = [numGroups, numChannels];
   }
+  /** Normalizes. */
   override forward(x: Tensor): Tensor {
     return F.groupNorm(x, this.#numGroups, this.affine());
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     const [numGroups, numChannels] = [this.#numGroups, this.#numChannels];
     return fields({ numGroups, numChannels, epsilon: this.epsilon });
@@ -282,6 +292,7 @@ export class InstanceNorm2D extends AffineLayer {
     super("InstanceNorm2D", [numFeatures], options);
     this.#numFeatures = numFeatures;
   }
+  /** Normalizes. */
   override forward(x: Tensor): Tensor {
     if (x.rank !== 4) {
       throw new ShapeError(
@@ -293,6 +304,7 @@ export class InstanceNorm2D extends AffineLayer {
     }
     return F.instanceNorm(x, this.affine());
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ numFeatures: this.#numFeatures, epsilon: this.epsilon });
   }

@@ -26,10 +26,12 @@ export class MaxPool2D extends Layer {
     super();
     [this.#kernel, this.#options] = [kernel, options];
   }
+  /** Pools. */
   override forward(x: Tensor): Tensor {
     const { stride, padding, ceilMode } = this.#options;
     return F.maxPool2d(x, this.#kernel, { stride, padding, ceilMode });
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ kernel: this.#kernel, ...this.#options });
   }
@@ -57,9 +59,11 @@ export class AvgPool2D extends Layer {
     super();
     [this.#kernel, this.#options] = [kernel, options];
   }
+  /** Pools. */
   override forward(x: Tensor): Tensor {
     return F.avgPool2d(x, this.#kernel, this.#options);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ kernel: this.#kernel, ...this.#options });
   }
@@ -84,9 +88,11 @@ export class AdaptiveAvgPool2D extends Layer {
     super();
     this.#size = size;
   }
+  /** Pools. */
   override forward(x: Tensor): Tensor {
     return F.adaptiveAvgPool2d(x, this.#size);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ size: this.#size });
   }
@@ -111,9 +117,11 @@ export class AdaptiveMaxPool2D extends Layer {
     super();
     this.#size = size;
   }
+  /** Pools. */
   override forward(x: Tensor): Tensor {
     return F.adaptiveMaxPool2d(x, this.#size);
   }
+  /** The options, for printing. */
   override extraRepr(): string {
     return fields({ size: this.#size });
   }

@@ -20,6 +20,7 @@ export interface AdamOptions extends OptimizerOptions {
 
 /** What Adam and AdamW share. */
 abstract class AdamLike extends Optimizer {
+  /** The state tensors of each parameter. */
   override readonly slotNames: readonly string[];
   readonly #beta1: number;
   readonly #beta2: number;
@@ -81,6 +82,7 @@ export class Adam extends AdamLike {
   constructor(options: AdamOptions) {
     super("Adam", options);
   }
+  /** One update of a parameter. */
   override update(p: Tensor, g: Tensor, slots: readonly Tensor[], context: UpdateContext): void {
     this.adam(p, g, slots, context, context.decay);
   }
@@ -116,6 +118,7 @@ export class AdamW extends AdamLike {
       }
     }
   }
+  /** One update of a parameter. */
   override update(p: Tensor, g: Tensor, slots: readonly Tensor[], context: UpdateContext): void {
     const { kind, coefficient } = context.decay;
     this.adam(p, g, slots, context, {

@@ -37,6 +37,7 @@ export class ClipGradByValue extends GradClip {
     }
     [this.#min, this.#max] = [min, max];
   }
+  /** The clipped gradients, as new tensors. */
   override clip(grads: readonly Tensor[]): Tensor[] {
     return grads.map((g) => clip(g, this.#min, this.#max));
   }
@@ -79,6 +80,7 @@ export class ClipGradByNorm extends GradClip {
     super();
     this.#clipNorm = positive("ClipGradByNorm", clipNorm);
   }
+  /** The clipped gradients, as new tensors. */
   override clip(grads: readonly Tensor[]): Tensor[] {
     return grads.map((g) => engine.call(CLIP_BY_NORM, [g, this.#clipNorm]));
   }
@@ -122,6 +124,7 @@ export class ClipGradByGlobalNorm extends GradClip {
     super();
     this.#clipNorm = positive("ClipGradByGlobalNorm", clipNorm);
   }
+  /** The clipped gradients, as new tensors. */
   override clip(grads: readonly Tensor[]): Tensor[] {
     if (grads.length === 0) return [];
     let total: Operand = 0;

@@ -139,6 +139,7 @@ export class StepDecay extends LRScheduler {
     this.#stepSize = check("stepSize", stepSize, "size");
     this.#gamma = check("gamma", options.gamma ?? 0.1, "rate");
   }
+  /** The rate at a step, 0 being the first. */
   override rateAt(step: number): number {
     return this.baseLr * this.#gamma ** Math.floor(step / this.#stepSize);
   }
@@ -181,6 +182,7 @@ export class MultiStepDecay extends LRScheduler {
     this.#milestones = [...milestones];
     this.#gamma = check("gamma", options.gamma ?? 0.1, "rate");
   }
+  /** The rate at a step, 0 being the first. */
   override rateAt(step: number): number {
     return this.baseLr * this.#gamma ** this.#milestones.filter((t) => t <= step).length;
   }
@@ -206,6 +208,7 @@ export class ExponentialDecay extends LRScheduler {
     super(learningRate);
     this.#gamma = check("gamma", gamma, "rate");
   }
+  /** The rate at a step, 0 being the first. */
   override rateAt(step: number): number {
     return this.baseLr * this.#gamma ** step;
   }
@@ -248,6 +251,7 @@ export class PolynomialDecay extends LRScheduler {
     this.#power = check("power", options.power ?? 1, "positive");
     this.#cycle = options.cycle ?? false;
   }
+  /** The rate at a step, 0 being the first. */
   override rateAt(step: number): number {
     const rounds = this.#cycle ? Math.max(1, Math.ceil(step / this.#decaySteps)) : 1;
     const length = this.#decaySteps * rounds;
@@ -280,6 +284,7 @@ export class CosineAnnealingDecay extends LRScheduler {
     this.#tMax = check("tMax", tMax, "size");
     this.#etaMin = check("etaMin", options.etaMin ?? 0, "rate");
   }
+  /** The rate at a step, 0 being the first. */
   override rateAt(step: number): number {
     const share = (1 + Math.cos(Math.PI * step / this.#tMax)) / 2;
     return this.#etaMin + (this.baseLr - this.#etaMin) * share;
@@ -306,6 +311,7 @@ export class LambdaDecay extends LRScheduler {
     super(learningRate);
     this.#fn = fn;
   }
+  /** The rate at a step, 0 being the first. */
   override rateAt(step: number): number {
     return this.baseLr * this.#fn(step);
   }
@@ -344,6 +350,7 @@ export class LinearWarmup extends LRScheduler {
     this.#startLr = check("startLr", options.startLr, "rate");
     this.#endLr = check("endLr", options.endLr, "rate");
   }
+  /** The rate at a step, 0 being the first. */
   override rateAt(step: number): number {
     if (step < this.#warmupSteps) {
       return this.#startLr + (this.#endLr - this.#startLr) * step / this.#warmupSteps;

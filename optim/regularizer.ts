@@ -42,6 +42,7 @@ export abstract class WeightDecay {
  * ```
  */
 export class L1Decay extends WeightDecay {
+  /** Which term is added. */
   override readonly kind = "l1";
 }
 
@@ -62,6 +63,7 @@ export class L1Decay extends WeightDecay {
  * ```
  */
 export class L2Decay extends WeightDecay {
+  /** Which term is added. */
   override readonly kind = "l2";
 }
 

@@ -23,12 +23,14 @@ import { MOMENTUM_STEP, SGD_STEP } from "./step_ops.ts";
  * ```
  */
 export class SGD extends Optimizer {
+  /** The state tensors of each parameter. */
   override readonly slotNames: readonly string[] = [];
 
   /** With the options that every optimizer takes. */
   constructor(options: OptimizerOptions) {
     super(options);
   }
+  /** One update of a parameter. */
   override update(
     p: Tensor,
     g: Tensor,
@@ -70,6 +72,7 @@ export interface MomentumOptions extends OptimizerOptions {
  * ```
  */
 export class Momentum extends Optimizer {
+  /** The state tensors of each parameter. */
   override readonly slotNames: readonly string[] = ["velocity"];
   readonly #momentum: number;
   readonly #nesterov: boolean;
@@ -81,6 +84,7 @@ export class Momentum extends Optimizer {
     checkRange("Momentum", { momentum }, Infinity);
     [this.#momentum, this.#nesterov] = [momentum, useNesterov];
   }
+  /** One update of a parameter. */
   override update(
     p: Tensor,
     g: Tensor,

@@ -77,7 +77,8 @@ export function moduleOf(example: Example, source: string): string {
     const moved = JSON.stringify(up + here + specifier);
     code = code.replaceAll(`"${specifier}"`, moved).replaceAll(`'${specifier}'`, moved);
   }
-  const used = new Set(tokens.filter((token) => token.kind === "word").map((token) => token.text));
+  const free = tokens.filter(({ kind }, i) => kind === "word" && tokens[i - 1]?.text !== ".");
+  const used = new Set(free.map((token) => token.text));
   const own = declaredIn(tokens);
   const names = example.path.endsWith(".ts")
     ? [...exportsOf(tokensOf(source))].filter((name) => used.has(name) && !own.has(name))

@@ -73,4 +73,6 @@ Deno.test("doc examples: what an example imports or declares is its own", () => 
       `import type { Q } from "../../../../ops/../q.ts";\n` +
       `const { Kind, other: [label] } = add;\nfunction f() {}\nexport {};\n`,
   );
+  const member = { ...example, code: "namespace.add.label;" };
+  assertEquals(moduleOf(member, SOURCE), "namespace.add.label;\nexport {};\n");
 });
