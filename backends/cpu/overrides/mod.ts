@@ -5,6 +5,7 @@ import { createGemm, type Gemm } from "../wasm/gemm/mod.ts";
 import type { CpuContext } from "./context.ts";
 import { convOverrides } from "./conv.ts";
 import { matmulOverride } from "./matmul.ts";
+import { poolOverrides } from "./pool.ts";
 
 /** The table of overrides. */
 export function cpuOverrides(ctx: CpuContext): Map<string, Override> {
@@ -13,5 +14,9 @@ export function cpuOverrides(ctx: CpuContext): Map<string, Override> {
   let conv: Conv | undefined;
   const useGemm = () => gemm ??= createGemm(options);
   const useConv = () => conv ??= createConv({ ...options, gemm: useGemm() });
-  return new Map([["matmul", matmulOverride(ctx, useGemm)], ...convOverrides(ctx, useConv)]);
+  return new Map([
+    ["matmul", matmulOverride(ctx, useGemm)],
+    ...convOverrides(ctx, useConv),
+    ...poolOverrides(ctx),
+  ]);
 }

@@ -185,3 +185,41 @@ Deno.test("an epilogue is launched on exactly the finished part", () => {
   for (const [start, count] of [[0, 2], [2, 3], [5, 1]]) runEpilogue(epilogue, 2, start, count);
   assertEquals(seen, Array.from({ length: 24 }, (_, i) => i));
 });
+
+Deno.test("largest-element pooling, its places and its gradients", () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        n: fc.constantFrom(0, 1, 3),
+        h: fc.integer({ min: 3, max: 9 }),
+        w: fc.integer({ min: 3, max: 9 }),
+        kernel: fc.constantFrom<[number, number]>([1, 1], [2, 2], [3, 3], [2, 3]),
+        stride: fc.constantFrom(1, 2, 3),
+        padding: fc.constantFrom(0, 1),
+        ceilMode: fc.boolean(),
+        special: fc.constantFrom(NaN, -Infinity, Infinity, 0),
+        dtype: fc.constantFrom("float32", "float64"),
+      }),
+      (p) => {
+        fc.pre(p.kernel.every((k) => p.padding * 2 <= k));
+        const run = (place: string) => {
+          const x = filled([p.n, 2, p.h, p.w], place, 1, p.dtype as "float32");
+          // Ties are many already (values are eighths); one row is special.
+          const y = noGrad(() => x.mul(x.greaterThan(-3.5).cast(p.dtype as "float32")).add(0));
+          if (p.n > 0) noGrad(() => y.setAt([0, 0, 1], p.special));
+          y.requiresGrad = true;
+          const [out, mask] = F.maxPool2d(y, p.kernel, {
+            stride: p.stride,
+            padding: p.padding,
+            ceilMode: p.ceilMode,
+            returnMask: true,
+          });
+          out.backward(filled(out.shape, place, 3, p.dtype as "float32"));
+          return [out.detach(), mask, y.grad!].map((t) => t.dataSync());
+        };
+        assertEquals(run("cpu"), run("ref"));
+      },
+    ),
+    { numRuns: 60, seed: 7 },
+  );
+});

@@ -52,7 +52,8 @@ class Dice {
   }
 }
 
-function makeData(dice: Dice, dtype: DType, length: number): DataArray {
+/** Elements for exact arithmetic; if `wild`, the 16-bit floats may have any bits. */
+function makeData(dice: Dice, dtype: DType, length: number, wild = false): DataArray {
   const a = storage(dtype, length) as { [i: number]: number | bigint };
   let x = dice.below(2 ** 30) + 1;
   const special = dice.chance(30);
@@ -75,10 +76,10 @@ function makeData(dice: Dice, dtype: DType, length: number): DataArray {
           : BigInt(next() % 19 - 9);
         break;
       case "float16":
-        a[i] = special && next() % 2 ? next() & 0xffff : float32ToFloat16Bits(value());
+        a[i] = wild && next() % 2 ? next() & 0xffff : float32ToFloat16Bits(value());
         break;
       case "bfloat16":
-        a[i] = special && next() % 2 ? next() & 0xffff : float32ToBfloat16Bits(value());
+        a[i] = wild && next() % 2 ? next() & 0xffff : float32ToBfloat16Bits(value());
         break;
       case "float32":
       case "float64":
@@ -257,7 +258,7 @@ function makeFold(
         // The largest and the last place where it stands: two states that depend on each other.
         const i = init.length;
         const place = dice.of(
-          loads.filter((e) => e.dtype === "int32").concat(ex.leaf("coord", "int32", 0)),
+          loads.filter((e) => e.dtype === "int32").concat(ex.constant(3, "int32")),
         );
         const [lv, rv] = [ex.leaf("left", dtype, i), ex.leaf("right", dtype, i)];
         const [lp, rp] = [ex.leaf("left", "int32", i + 1), ex.leaf("right", "int32", i + 1)];
@@ -298,15 +299,19 @@ function makeCase(dice: Dice): Case {
 
   const inputs: KernelInput[] = [];
   const inputCount = 1 + dice.below(3);
+  const wild = dice.chance(25);
   for (let i = 0; i < inputCount; i++) {
     const dtype = dice.of(STORAGE);
     const s = makeStrides(dice, sizes, { broadcast: true, zeroFrom: rank });
     inputs.push({ dtype, ...io(s.strides) });
     strides.push(s.strides);
     offsets.push(s.offset);
-    arrays.push(makeData(dice, dtype, s.length));
+    arrays.push(makeData(dice, dtype, s.length, wild));
   }
+  const coords = sizes.map((_, i) => ex.leaf("coord", "int32", i));
   const loads = inputs.map((b, i) => ex.leaf("load", ex.computeType(b.dtype), i));
+  const folded = loads.filter((_, i) => !wild || !inputs[i].dtype.endsWith("float16"))
+    .concat(coords, ex.constant(5, "int32"));
   const args: ComputeType[] = dice.chance(50) ? COMPUTE.slice() : [];
   const argValues = args.map((t) =>
     t === "int64" ? 12345678901n : t === "bool" ? 1 : t === "int32" ? -77 : 2.375
@@ -316,29 +321,26 @@ function makeCase(dice: Dice): Case {
     ...sizes.map((_, i) => ex.leaf("size", "int32", i)),
   ];
   const outerCoords = sizes.slice(0, outerRank).map((_, i) => ex.leaf("coord", "int32", i));
-  const coords = sizes.map((_, i) => ex.leaf("coord", "int32", i));
+  const inside: Leaves = [...coords, ...loads];
   if (dice.chance(40)) {
-    // One input read anywhere: an axis of it for a small table.
+    // A table of 3 by 5, read anywhere.
     const dtype = dice.of(STORAGE);
-    const own = [3, 5];
     const index = inputs.length;
     inputs.push({ dtype, outer: "any", inner: "any", gatherRank: 2 });
     strides.push([6, -1]);
     offsets.push(5);
     arrays.push(makeData(dice, dtype, 20));
-    const at = (size: number): Expr => {
-      const c = coords.length > 0 ? dice.of(coords) : ex.constant(1, "int32");
-      const x = ex.irem(ex.add(c, dice.below(4)), size);
-      return dice.chance(30) ? ex.cast(x, "int64") : x;
+    const read = (from: Leaves): Expr => {
+      const type = dice.of(["int32", "int64"] as const);
+      const at = (size: number): Expr => {
+        const c = from.length > 0 ? dice.of(from) : ex.constant(1, "int32");
+        return ex.cast(ex.irem(ex.and(ex.add(c, dice.below(4)), 255), size), type);
+      };
+      return ex.gather(index, ex.computeType(dtype), [at(3), at(5)]);
     };
-    everywhere.push(
-      ex.gather(
-        index,
-        ex.computeType(dtype),
-        [at(own[0]), ex.cast(at(own[1]), "int32")]
-          .map((e, i, all) => i === 1 && all[0].dtype === "int64" ? ex.cast(e, "int64") : e),
-      ),
-    );
+    const indexes = loads.filter((e) => e.dtype === "int32");
+    everywhere.push(read(outerCoords));
+    inside.push(read([...coords, ...indexes]));
   }
 
   const stages: Stage[] = [];
@@ -361,7 +363,7 @@ function makeCase(dice: Dice): Case {
     };
     switch (kind) {
       case "map": {
-        const values = at([...everywhere, ...results, ...coords, ...loads], 1 + dice.below(2));
+        const values = at([...everywhere, ...results, ...inside], 1 + dice.below(2));
         stages.push({ kind, values });
         want(values, true);
         break;
@@ -373,18 +375,18 @@ function makeCase(dice: Dice): Case {
         break;
       }
       case "reduce": {
-        const fold = makeFold(dice, [...loads, ...coords]);
+        const fold = makeFold(dice, folded);
         stages.push({ kind, ...fold });
         want(fold.combine, false);
         fold.combine.forEach((e, i) => results.push(ex.leaf("result", e.dtype, i, s)));
         break;
       }
       case "scan": {
-        const fold = makeFold(dice, [...loads, ...coords]);
+        const fold = makeFold(dice, folded);
         const left = fold.combine.map((e, i) => ex.leaf("left", e.dtype, i));
         const values = [
           ...left,
-          ...at([...everywhere, ...results, ...coords, ...loads, ...left], 1),
+          ...at([...everywhere, ...results, ...inside, ...left], 1),
         ];
         stages.push({ kind, ...fold, values });
         want(values, true);
