@@ -1,6 +1,6 @@
 // Stable sorting of host arrays by key: every dtype is mapped to unsigned words whose order is the order
-// of the values, NaN last and equal to NaN, -0 equal to 0. Short rows are merged, long ones go through a
-// radix sort. Not here: axes and ops (sort.ts).
+// of the values, NaN last and equal to NaN, -0 equal to 0. Short rows are sorted by insertion, others by
+// radix. Not here: axes and ops (sort.ts).
 import type { HostArray } from "../core/host.ts";
 import { sizeOf } from "../core/shape.ts";
 import { widened } from "./host_arrays.ts";
@@ -69,17 +69,18 @@ export function keysOf(a: HostArray, descending: boolean): Keys {
   }
 }
 
-const RUN = 24;
-/** From here on a radix sort is faster than merging. */
-const RADIX_FROM = 3000;
-const BITS = 11;
-const BUCKETS = 1 << BITS;
+/** Shorter rows are sorted by insertion. */
+const RADIX_FROM = 48;
+/** From here on wider digits, and so fewer passes, are worth more buckets. */
+const WIDE_FROM = 3000;
 
 /** Work space for rows of one length. */
 export class Sorter {
   readonly #n: number;
   readonly #keys: Keys;
-  readonly #counts = new Uint32Array(BUCKETS);
+  readonly #bits: number;
+  readonly #counts: Uint32Array;
+  readonly #placed: Keys & { readonly low: Uint32Array };
   #order: Int32Array;
   #spare: Int32Array;
 
@@ -87,38 +88,62 @@ export class Sorter {
   constructor(keys: Keys, n: number) {
     this.#keys = keys;
     this.#n = n;
+    this.#bits = n < WIDE_FROM ? 8 : 11;
+    this.#counts = new Uint32Array(1 << this.#bits);
+    this.#placed = { high: new Uint32Array(RADIX_FROM), low: new Uint32Array(RADIX_FROM) };
     this.#order = new Int32Array(n);
     this.#spare = new Int32Array(n);
   }
 
   /** Positions within the row that begins at key `start`, in order; valid until the next call. */
   sort(start: number): Int32Array {
-    const n = this.#n;
-    for (let i = 0; i < n; i++) this.#order[i] = i;
-    if (n >= RADIX_FROM) this.#radix(start);
-    else this.#merge(start);
+    if (this.#n < RADIX_FROM) this.#insert(start);
+    else this.#radix(start);
     return this.#order;
   }
 
+  #insert(start: number): void {
+    const { high, low } = this.#keys;
+    const placed = this.#placed;
+    const order = this.#order;
+    for (let i = 0; i < this.#n; i++) {
+      const h = high[start + i];
+      const l = low === null ? 0 : low[start + i];
+      let j = i;
+      while (
+        j > 0 &&
+        (placed.high[j - 1] > h || (placed.high[j - 1] === h && placed.low[j - 1] > l))
+      ) {
+        placed.high[j] = placed.high[j - 1];
+        placed.low[j] = placed.low[j - 1];
+        order[j] = order[j - 1];
+        j--;
+      }
+      placed.high[j] = h;
+      placed.low[j] = l;
+      order[j] = i;
+    }
+  }
+
+  /** One stable pass for each digit, the lowest first. */
   #radix(start: number): void {
     const { high, low } = this.#keys;
-    if (low !== null) {
-      for (let shift = 0; shift < 32; shift += BITS) {
-        this.#pass(low, start, shift);
-      }
+    for (let i = 0; i < this.#n; i++) this.#order[i] = i;
+    const words = low === null ? [high] : [low, high];
+    for (const word of words) {
+      for (let shift = 0; shift < 32; shift += this.#bits) this.#pass(word, start, shift);
     }
-    for (let shift = 0; shift < 32; shift += BITS) this.#pass(high, start, shift);
   }
 
   #pass(keys: Uint32Array, start: number, shift: number): void {
     const n = this.#n;
     const counts = this.#counts.fill(0);
-    const mask = BUCKETS - 1;
+    const mask = counts.length - 1;
     for (let i = start; i < start + n; i++) counts[(keys[i] >>> shift) & mask]++;
     // All in one bucket: this digit orders nothing.
     if (counts[(keys[start] >>> shift) & mask] === n) return;
     let sum = 0;
-    for (let b = 0; b < BUCKETS; b++) {
+    for (let b = 0; b <= mask; b++) {
       const c = counts[b];
       counts[b] = sum;
       sum += c;
@@ -131,48 +156,6 @@ export class Sorter {
     }
     this.#order = spare;
     this.#spare = order;
-  }
-
-  #merge(start: number): void {
-    const n = this.#n;
-    const { high, low } = this.#keys;
-    /** Whether key a comes before key b, or is equal. */
-    const before = low === null
-      ? (a: number, b: number) => high[start + a] <= high[start + b]
-      : (a: number, b: number) => {
-        const x = high[start + a];
-        const y = high[start + b];
-        return x < y || (x === y && low[start + a] <= low[start + b]);
-      };
-    let order = this.#order;
-    for (let from = 0; from < n; from += RUN) {
-      const end = Math.min(from + RUN, n);
-      for (let i = from + 1; i < end; i++) {
-        const at = order[i];
-        let j = i;
-        while (j > from && !before(order[j - 1], at)) {
-          order[j] = order[j - 1];
-          j--;
-        }
-        order[j] = at;
-      }
-    }
-    let spare = this.#spare;
-    for (let width = RUN; width < n; width *= 2) {
-      for (let from = 0; from < n; from += 2 * width) {
-        const middle = Math.min(from + width, n);
-        const end = Math.min(from + 2 * width, n);
-        let i = from;
-        let j = middle;
-        for (let at = from; at < end; at++) {
-          const left = j >= end || (i < middle && before(order[i], order[j]));
-          spare[at] = left ? order[i++] : order[j++];
-        }
-      }
-      [order, spare] = [spare, order];
-    }
-    this.#order = order;
-    this.#spare = spare;
   }
 }
 
