@@ -2,7 +2,7 @@
 import { DTYPES } from "../../../core/dtype.ts";
 import { sizeOf } from "../../../core/shape.ts";
 import type { Attrs } from "../../../core/op.ts";
-import type { CallMeta, Override, OverrideCall, TensorView } from "../../backend.ts";
+import type { CallMeta, Epilogue, Override, OverrideCall, TensorView } from "../../backend.ts";
 import type { Conv, ConvShape } from "../wasm/conv/mod.ts";
 import type { CpuContext } from "./context.ts";
 import { runEpilogue } from "./epilogue.ts";
@@ -42,6 +42,38 @@ function shapeOf(
   };
 }
 
+/** Finished planes are gathered until they are worth a launch, and still in cache. */
+const TAIL_BYTES = 32 * 1024;
+
+class Tail {
+  readonly #epilogue: Epilogue;
+  readonly #enough: number;
+  #start = 0;
+  #count = 0;
+
+  constructor(epilogue: Epilogue, y: TensorView) {
+    this.#epilogue = epilogue;
+    this.#enough = Math.ceil(TAIL_BYTES / (y.shape[2] * y.shape[3] * DTYPES[y.dtype].bytes));
+  }
+
+  /** More planes are finished. */
+  done(start: number, count: number): void {
+    if (start !== this.#start + this.#count) {
+      this.flush();
+      this.#start = start;
+    }
+    this.#count += count;
+    if (this.#count >= this.#enough) this.flush();
+  }
+
+  /** Runs the epilogue on the planes gathered. */
+  flush(): void {
+    if (this.#count > 0) runEpilogue(this.#epilogue, 2, this.#start, this.#count);
+    this.#start += this.#count;
+    this.#count = 0;
+  }
+}
+
 const address = (x: TensorView) => (x.buffer as number) + x.offset * DTYPES[x.dtype].bytes;
 
 /** The overrides of "conv2d", "conv2dInputGrad" and "conv2dWeightGrad". */
@@ -51,7 +83,7 @@ export function convOverrides(ctx: CpuContext, conv: () => Conv): [string, Overr
     const [y] = call.outputs;
     if (sizeOf(y.shape) === 0) return;
     const shape = shapeOf(x.shape, w.shape, x.dtype, call.attrs);
-    const { epilogue } = call;
+    const tail = call.epilogue === undefined ? null : new Tail(call.epilogue, y);
     conv().forward({
       ...shape,
       x: address(x),
