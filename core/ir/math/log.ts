@@ -50,7 +50,7 @@ function exponentOf(k: Kit, x: Expr): { n: Expr; field: Expr } {
 }
 
 /** x = 2^n (1 + f), n as a float; x positive. */
-function reduceLog(k: Kit, x: Expr): { n: Expr; f: Expr } {
+export function reduceLog(k: Kit, x: Expr): { n: Expr; f: Expr } {
   const small = ex.lt(x, 2 ** (1 - k.bias));
   const up = k.mantissa + 2;
   const y = ex.where(small, ex.mul(x, 2 ** up), x);
