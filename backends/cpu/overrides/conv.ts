@@ -90,10 +90,9 @@ export function convOverrides(ctx: CpuContext, conv: () => Conv): [string, Overr
       weight: address(w),
       y: address(y),
       scratch: ctx.scratch(conv().scratchBytes("forward", shape)),
-      onRows: epilogue === undefined
-        ? undefined
-        : (start, count) => runEpilogue(epilogue, 2, start, count),
+      onRows: tail === null ? undefined : (start, count) => tail.done(start, count),
     });
+    tail?.flush();
   };
   const inputGrad = (call: OverrideCall): void => {
     const [g, w] = call.inputs as readonly TensorView[];
