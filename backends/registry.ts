@@ -5,6 +5,8 @@ import type { Backend } from "./backend.ts";
 import { createCpuBackend } from "./cpu/mod.ts";
 import { createRefBackend } from "./ref/mod.ts";
 
+export { type WasmFeatures, wasmFeatures } from "./cpu/wasm/asm/mod.ts";
+
 /** Makes the backend of a place, or says why it cannot be had. */
 export type BackendFactory = (place: Place) => Backend;
 

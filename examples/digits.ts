@@ -2,10 +2,12 @@
 //
 //     deno run examples/digits.ts
 //
-// Options: --epochs N (default 6), --batch N (64), --seed N (1), --save FILE (needs --allow-write and --allow-read).
-// Expected: at least 98.0 % of the 2,000 held-out digits right.
+// Options: --epochs N (default 6), --batch N (64), --seed N (1); --save FILE writes the weights, reads them again
+// and compares (needs --allow-write and --allow-read).
+// Expected: at least 98.0 % of the 2,000 held-out digits right, within a minute.
 import { load, nn, noGrad, optim, save, seed, type Tensor, tensor } from "../mod.ts";
 import { type Digits, loadDigits, shuffled, SIDE } from "./lib/digits_data.ts";
+import { demandFile, options } from "./lib/options.ts";
 import { Progress } from "./lib/progress.ts";
 import { confusionMatrix, drawDigits } from "./lib/terminal.ts";
 
@@ -74,26 +76,18 @@ async function predict(
   return { labels, confidence };
 }
 
-function option(name: string, fallback: number): number {
-  const at = Deno.args.indexOf(`--${name}`);
-  if (at < 0) return fallback;
-  const value = Number(Deno.args[at + 1]);
-  if (!Number.isInteger(value) || value < 1) {
-    console.error(`--${name} takes a whole number of at least 1: got ${Deno.args[at + 1]}`);
-    Deno.exit(2);
-  }
-  return value;
-}
-
-const epochs = option("epochs", 6);
-const size = option("batch", 64);
-const random = option("seed", 1);
+const { epochs, batch: size, seed: random, save: path } = options({
+  epochs: 6,
+  batch: 64,
+  seed: 1,
+});
+if (path !== undefined) demandFile(path);
 seed(random);
 
 const { train, test } = loadDigits(8000);
 const model = new DigitNet();
 const steps = epochs * Math.ceil(train.count / size);
-const schedule = new optim.lr.CosineAnnealingDecay(4e-3, { tMax: steps });
+const schedule = new optim.lr.CosineAnnealingDecay(4e-3, steps);
 const optimizer = new optim.Adam({ learningRate: schedule, parameters: model.parameters() });
 const weights = model.parameters().reduce((n, p) => n + p.numel, 0);
 console.log(`${train.count} digits to learn from, ${test.count} held out, ${weights} weights`);
@@ -128,14 +122,13 @@ for (let epoch = 1; epoch <= epochs; epoch++) {
 const { labels, confidence } = await predict(model, test);
 const wrong = [...labels.keys()].filter((i) => labels[i] !== test.labels[i]);
 console.log("\nSome held-out digits:");
-console.log(drawDigits(test, [0, 1, 2, 3], labels, confidence));
-console.log("Mistakes:");
-console.log(drawDigits(test, wrong.slice(0, 4), labels, confidence));
+console.log(drawDigits(test, [0, 1, 2], labels, confidence));
+console.log(`\nMistakes (${wrong.length}), some of them:`);
+console.log(drawDigits(test, wrong.slice(0, 3), labels, confidence));
+console.log("\nRows are what the digits are, columns what they were taken for:");
 console.log(confusionMatrix(test.labels, labels, 10));
 
-const at = Deno.args.indexOf("--save");
-if (at >= 0) {
-  const path = Deno.args[at + 1] ?? "digits.safetensors";
+if (path !== undefined) {
   await save(path, model.stateDict());
   const again = new DigitNet();
   again.setStateDict(await load(path));
