@@ -71,23 +71,26 @@ export function exp2m1Reduced(k: Kit, r: Expr): Expr {
 
 /**
  * y * 2^n, rounded once even if the result is subnormal: one part of the power is constant, so that
- * the other stays normal. `negative` says whether n < 0; left out, it is.
+ * the other stays normal. `negative` says whether n < 0; left out, it is. Where `gone` holds the result
+ * is 0, by an exact product: processors take many times longer over one that underflows.
  */
-export function scale(k: Kit, y: Expr, bits: Expr, negative?: Expr): Expr {
+export function scale(k: Kit, y: Expr, bits: Expr, negative?: Expr, gone?: Expr): Expr {
   const down = k.mantissa + 5;
   const [low, high] = [k.whole(k.powerBits(down)), k.whole(k.powerBits(-1))];
   const shift = negative === undefined ? low : ex.where(negative, low, high);
   const back = negative === undefined
     ? k.num(2 ** -down)
     : ex.where(negative, k.num(2 ** -down), k.num(2));
-  return ex.mul(ex.mul(y, k.ofBits(ex.add(k.exponent(bits), shift))), back);
+  const factor = gone === undefined ? back : ex.where(gone, 0, back);
+  return ex.mul(ex.mul(y, k.ofBits(ex.add(k.exponent(bits), shift))), factor);
 }
 
 export function exp(x: Expr): Expr {
   const k = kitOf(x);
   const y = atMost(atLeast(x, k.pick({ float32: -105, float64: -746 })), k.pick(LIMIT));
   const { bits, r } = reduceExp(k, y);
-  return scale(k, ex.add(expm1Reduced(k, r), 1), bits, ex.lt(x, 0));
+  const gone = ex.lt(x, k.pick({ float32: -104, float64: -746 }));
+  return scale(k, ex.add(expm1Reduced(k, r), 1), bits, ex.lt(x, 0), gone);
 }
 
 /** e to this is infinite, and 2 to the n of it is within reach of `scale`. */
@@ -100,7 +103,8 @@ export function exp2(x: Expr): Expr {
     k.pick({ float32: 128, float64: 1024 }),
   );
   const { float: n, bits } = k.nearest(y);
-  return scale(k, ex.add(exp2m1Reduced(k, ex.sub(y, n)), 1), bits, ex.lt(x, 0));
+  const gone = ex.lt(x, k.pick({ float32: -150, float64: -1075 }));
+  return scale(k, ex.add(exp2m1Reduced(k, ex.sub(y, n)), 1), bits, ex.lt(x, 0), gone);
 }
 
 export function expm1(x: Expr): Expr {
