@@ -321,8 +321,13 @@ const LOG_CUM_SUM_EXP = scan({
     const part = (t: Tensor, from: number, to: number): Tensor =>
       op.slice(t, { axes: [axis], starts: [from], ends: [to] });
     const ratio = factor(part(y, 0, n - 1), part(y, 1, n), part(none, 0, n - 1));
-    const ratios = op.pad(ratio, x.shape.map((_, d) => (d === axis ? [0, 1] : [0, 0])));
-    return [op.mul(factor(x, y, none), recurBack(ratios, g, axis))];
+    const padded = (before: number, behind: number): Tensor =>
+      op.pad(ratio, x.shape.map((_, d) => (d === axis ? [before, behind] : [0, 0])));
+    const share = factor(x, y, none);
+    // Σ over j <= i of exp(x[j] - y[i]): 1 but for the rounding of y, which it takes out.
+    const total = recur(padded(1, 0), share, axis);
+    const scaled = op.div(g, op.where(op.equal(total, 0), 1, total));
+    return [op.mul(share, recurBack(padded(0, 1), scaled, axis))];
   },
   saves: "both",
   samples: () => [

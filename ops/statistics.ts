@@ -39,9 +39,11 @@ const LOG_SUM_EXP = composite({
   vjp: ([g], { inputs, outputs: [y], attrs }) => {
     const x = inputs[0] as Tensor;
     const kept = keepReduced(y, x.shape, attrs);
-    // exp(-Inf - -Inf) would be NaN where all elements are -Inf: their share is 0.
-    const shift = op.where(op.equal(kept, -Infinity), 0, kept);
-    return [op.mul(keepReduced(g, x.shape, attrs), op.exp(op.sub(x, shift)))];
+    // Shares of the sum: dividing by their own sum takes out the rounding of y, which is large far from 0.
+    const e = op.exp(op.sub(x, op.where(op.isFinite(kept), kept, 0)));
+    const total = op.sum(e, axesOf(attrs), { keepdim: true });
+    const scale = op.div(keepReduced(g, x.shape, attrs), op.where(op.equal(total, 0), 1, total));
+    return [op.mul(scale, e)];
   },
   saves: "both",
   samples: () => [
