@@ -31,6 +31,12 @@ import "./core/engine/mod.ts";
 export * from "./ops/mod.ts";
 export * from "./core/errors.ts";
 export { Tensor } from "./core/tensor.ts";
+export type { TensorShape } from "./core/tensor_shape.ts";
+export type { TensorReduce } from "./core/tensor_reduce.ts";
+export type { TensorMath } from "./core/tensor_math.ts";
+export type { TensorBase } from "./core/tensor_base.ts";
+export type { Operand } from "./core/op.ts";
+export type { Axes, Shape } from "./core/shape.ts";
 export type { NestedArray, TensorData } from "./core/tensor_base.ts";
 export {
   type DataArray,
@@ -62,7 +68,12 @@ export {
   seed,
   setRngState,
 } from "./core/random/generator.ts";
+export type { PhiloxRange } from "./core/random/philox.ts";
+/** Layers, losses and their functional forms. */
 export * as nn from "./nn/mod.ts";
+/** Optimizers, learning rate schedules, gradient clipping. */
 export * as optim from "./optim/mod.ts";
+/** Files and formats: safetensors. */
 export * as io from "./io/mod.ts";
 export { load, save } from "./io/files.ts";
+export type { Metadata } from "./io/safetensors.ts";

@@ -4,6 +4,9 @@ import { ShapeError } from "./errors.ts";
 /** Sizes along the axes of a tensor; `[]` is a scalar. */
 export type Shape = readonly number[];
 
+/** One axis, or several; negative ones count from the last. */
+export type Axes = number | readonly number[];
+
 /** The number of elements. */
 export function sizeOf(shape: Shape): number {
   let n = 1;

@@ -84,10 +84,18 @@ export abstract class TensorBase {
   readonly dtype: DType;
   /** Where the elements live. */
   readonly place: Place;
-  /** The library's own part. Not for users: it changes without notice. */
+  /**
+   * The library's own part. Not for users: it changes without notice.
+   *
+   * @internal
+   */
   readonly impl: TensorImpl;
 
-  /** Made by the library; users call `tensor`, `zeros`, … */
+  /**
+   * Made by the library; users call `tensor`, `zeros`, …
+   *
+   * @internal
+   */
   constructor(init: TensorInit) {
     this.shape = init.shape;
     this.dtype = init.dtype;
@@ -150,7 +158,11 @@ export abstract class TensorBase {
     return this.impl.node === null || this.impl.node.isLeaf;
   }
 
-  /** The storage. Throws for a traced or disposed tensor. */
+  /**
+   * The storage. Throws for a traced or disposed tensor.
+   *
+   * @internal
+   */
   storageOrThrow(): Storage {
     const impl = this.impl;
     if (impl.disposed) {

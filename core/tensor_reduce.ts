@@ -4,11 +4,9 @@ import { op } from "./slots.ts";
 import type { ReduceOptions, SumOptions } from "../ops/reduce.ts";
 import type { NormOptions, VarianceOptions } from "../ops/statistics.ts";
 import type { SearchSortedOptions, SortOptions, TopkOptions } from "../ops/sort.ts";
+import type { Axes } from "./shape.ts";
 import type { Tensor } from "./tensor.ts";
 import { TensorMath } from "./tensor_math.ts";
-
-/** One axis, several, or none for all. */
-type Axes = number | readonly number[];
 
 /** Reducing and ordering methods of {@linkcode Tensor}. */
 export abstract class TensorReduce extends TensorMath {

@@ -1,7 +1,7 @@
 // Shapes, indexing, matrix products and in-place forms as methods of every tensor; what each does is said in
 // full beside its function in ops/. The class users see is put together in tensor.ts.
 import type { Operand } from "./op.ts";
-import type { Shape } from "./shape.ts";
+import type { Axes, Shape } from "./shape.ts";
 import { ShapeError } from "./errors.ts";
 import { op } from "./slots.ts";
 import type { PutAlongAxisOptions } from "../ops/along_axis.ts";
@@ -12,9 +12,6 @@ import type { ScatterOptions } from "../ops/scatter.ts";
 import type { DiagonalOptions, SliceOptions, UnfoldOptions } from "../ops/slicing.ts";
 import type { Tensor } from "./tensor.ts";
 import { TensorReduce } from "./tensor_reduce.ts";
-
-/** One axis, or several. */
-type Axes = number | readonly number[];
 
 /** Shaping, indexing and changing methods of {@linkcode Tensor}. */
 export abstract class TensorShape extends TensorReduce {

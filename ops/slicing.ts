@@ -69,6 +69,7 @@ function cut(x: Tensor, region: Region, sizes: readonly number[]): Tensor {
 
 /** What `slice` cuts out. */
 export interface SliceOptions {
+  /** The axes to cut along. */
   readonly axes: readonly number[];
   /** The first position along each axis; negative ones count from the end. */
   readonly starts: readonly number[];
