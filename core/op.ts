@@ -338,11 +338,16 @@ function refuseComplex(name: string, dtype: DType, metas: readonly Meta[]): void
   }
 }
 
+/** What to compute in: bools and narrow integers in int32, where no number beside them is cut to fit. */
+function roomy(dtype: DType): DType {
+  return dtype !== "int64" && DTYPES[dtype].kind !== "float" ? "int32" : dtype;
+}
+
 /** Operands promote; the result has the promoted dtype (bool computes as integers). */
 export const promote: DTypeRule = (name, metas) => {
   const out = commonDType(metas);
   refuseComplex(name, out, metas);
-  return { compute: out === "bool" ? "int32" : out, out };
+  return { compute: roomy(out), out };
 };
 
 /** Operands promote, integers and bools to the default float. */
@@ -357,7 +362,7 @@ export const promoteFloat: DTypeRule = (name, metas) => {
 export const comparison: DTypeRule = (name, metas) => {
   const common = commonDType(metas);
   refuseComplex(name, common, metas);
-  return { compute: common === "bool" ? "int32" : common, out: "bool" };
+  return { compute: roomy(common), out: "bool" };
 };
 
 /** Operands become bool; the result is bool. */
@@ -371,7 +376,7 @@ export const integral: DTypeRule = (name, metas) => {
       `Cannot ${name} ${showTypes(metas)}: operands must be integers or bool; cast them first`,
     );
   }
-  return { compute: out, out };
+  return { compute: out === "bool" ? out : roomy(out), out };
 };
 
 /** The broadcast shape of the operands. */

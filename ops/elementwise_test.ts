@@ -196,6 +196,17 @@ Deno.test("narrow integers wrap", () => {
   ]);
 });
 
+Deno.test("numbers that a narrow integer dtype cannot hold are not cut to fit", () => {
+  const x = tensor([-100, 44, 100], { dtype: "int8" });
+  assertEquals(values(x.lessThan(200)), [1, 1, 1]);
+  assertEquals(values(x.equal(300)), [0, 0, 0]);
+  assertEquals(values(clip(x, -300, 300)), values(x));
+  assertEquals(values(x.maximum(-1000)), values(x));
+  assertEquals(values(floorDivide(x, 300)), [-1, 0, 0]);
+  assertEquals([add(x, 300).dtype, values(add(x, 300))], ["int8", [-56, 88, -112]]);
+  assertEquals(values(leftShift(x, 256)), [0, 0, 0]);
+});
+
 Deno.test("whole powers: small ones, all bits, inverses", () => {
   const x = tensor([3, -2, 0, 1, -1], { dtype: "int32" });
   assertEquals(values(pow(x, 0)), [1, 1, 1, 1, 1]);
