@@ -186,7 +186,8 @@ export function tanh(x: Expr): Expr {
   const { bits, r } = reduceExp(k, ex.add(b, b));
   const power = k.ofBits(ex.add(k.exponent(bits), k.whole(k.powerBits(0))));
   const e = ex.fma(expm1Reduced(k, r), power, ex.sub(power, 1));
-  const large = k.setSign(ex.div(e, ex.add(e, 2)), x);
+  const large = ex.div(e, ex.add(e, 2));
   const small = ex.lt(a, k.pick({ float32: 0.5, float64: 0.35 }));
-  return ex.where(small, oddPoly(x, k.pick(TANH)), large);
+  // The sign last: the polynomial, whose first coefficient is negative, would make -0 into 0.
+  return k.setSign(ex.where(small, oddPoly(a, k.pick(TANH)), large), x);
 }
