@@ -21,6 +21,7 @@ import type {
 } from "../compiler/plan.ts";
 import { convertScalar } from "../compiler/lower.ts";
 import type { Graph } from "../ir/graph.ts";
+import type { KernelOp, LoweredKernel } from "../op.ts";
 import { fuse, type InputGeometry } from "../compiler/fuse.ts";
 import { schedule } from "../compiler/schedule.ts";
 import { guardAllocation } from "./memory.ts";
@@ -44,6 +45,7 @@ export class Executable {
   readonly #compiled: readonly (Compiled | null)[];
   readonly #epilogues: readonly (Compiled | null)[];
   readonly #overrides: readonly (Override | null)[];
+  readonly #lowered = new Map<number, Lowered>();
 
   /** Compiles the kernels. */
   constructor(plan: Plan, backend: Backend) {
@@ -110,6 +112,33 @@ export class Executable {
     for (const s of live) this.#backend.free(buffers[s]);
   }
 
+  #runLowered(
+    step: CallStep,
+    at: number,
+    lower: NonNullable<KernelOp["lower"]>,
+    inputs: OverrideCall["inputs"],
+    outputs: readonly TensorView[],
+  ): void {
+    let lowered = this.#lowered.get(at);
+    if (lowered === undefined) {
+      const metas = step.inputs.map((x, i) =>
+        "slot" in x
+          ? { shape: x.shape, dtype: x.dtype }
+          : { shape: [], dtype: "float64" as const, scalar: true, value: inputs[i] as number }
+      );
+      const outs = step.outputs.map((o) => ({ shape: o.shape, dtype: o.dtype }));
+      const { kernel, launch, ports } = lower(metas, outs, step.attrs);
+      lowered = { compiled: this.#backend.compile(kernel), launch, ports };
+      // Numbers that come with the call are part of the launch, so that it is not kept.
+      if (!step.inputs.some((x) => "input" in x)) this.#lowered.set(at, lowered);
+    }
+    const { launch, compiled, ports } = lowered;
+    const all = [...inputs.filter((x): x is TensorView => typeof x === "object"), ...outputs];
+    const views = ports?.map((port) => all[port]) ?? all;
+    const offsets = launch.offsets.map((o, i) => o + views[i].offset);
+    compiled.run({ ...launch, offsets }, views.map((v) => v.buffer));
+  }
+
   #call(
     step: CallStep,
     at: number,
@@ -147,20 +176,7 @@ export class Executable {
     }
     const op = step.op;
     if (op.kind === "kernel" && op.lower !== undefined) {
-      const metas = step.inputs.map((x, i) =>
-        "slot" in x
-          ? { shape: x.shape, dtype: x.dtype }
-          : { shape: [], dtype: "float64" as const, scalar: true, value: inputs[i] as number }
-      );
-      const outs = step.outputs.map((o) => ({ shape: o.shape, dtype: o.dtype }));
-      const lowered = op.lower(metas, outs, step.attrs);
-      const all = [...inputs.filter((x): x is TensorView => typeof x === "object"), ...outputs];
-      const views = lowered.ports?.map((port) => all[port]) ?? all;
-      const offsets = lowered.launch.offsets.map((o, i) => o + views[i].offset);
-      backend.compile(lowered.kernel).run(
-        { ...lowered.launch, offsets },
-        views.map((v) => v.buffer),
-      );
+      this.#runLowered(step, at, op.lower, inputs, outputs);
     } else if (op.kind === "kernel" && op.reference !== undefined && backend.host !== undefined) {
       op.reference(
         inputs.map((x) => (typeof x === "object" ? hostArray(backend, x) : x)),
@@ -176,6 +192,13 @@ export class Executable {
       launch(epilogue, this.#epilogues[at]!, buffers, base, scalars);
     }
   }
+}
+
+/** A hand-made kernel, ready to launch. */
+interface Lowered {
+  readonly compiled: Compiled;
+  readonly launch: LoweredKernel["launch"];
+  readonly ports: LoweredKernel["ports"];
 }
 
 /** A block of memory; collects or complains first if there is too little. */
