@@ -1,120 +1,94 @@
-// Tensors as text, aligned and summarised like NumPy's, and as HTML tables for notebooks.
-import { DTYPES } from "./dtype.ts";
+// Tensors as text: brackets, lines and summaries like NumPy's, and HTML tables for notebooks. Only the
+// elements that are shown are read. How a number looks is format_number.ts.
+import { toNumbers } from "./convert.ts";
+import { type DataArray, DTYPES } from "./dtype.ts";
+import { textsOf } from "./format_number.ts";
 import { showShape } from "./shape.ts";
 import type { Tensor } from "./tensor.ts";
-import { type NestedArray, runtime } from "./tensor_base.ts";
 
 /** More elements than this are summarised: three at each end of every axis. */
 const THRESHOLD = 1000;
 const EDGE = 3;
 const LINE = 75;
+const PREFIX = "Tensor(";
 
-/** How to print the numbers of one tensor so that they align. */
-type Printer = (x: NestedArray) => string;
-
-function* leaves(x: NestedArray): Generator<NestedArray> {
-  if (Array.isArray(x)) { for (const y of x) yield* leaves(y); }
-  else yield x;
+/** The texts of what is shown, row-major. */
+interface Shown {
+  readonly texts: readonly string[];
+  /** How many are shown along each axis. */
+  readonly sizes: readonly number[];
+  /** Along which axes some are left out, in the middle. */
+  readonly cut: readonly boolean[];
 }
 
-/** Digits after the point that show `x` with at most `max`, without trailing zeros. */
-function decimals(x: number, max: number): number {
-  const text = x.toFixed(max).replace(/0+$/, "");
-  return text.length - text.indexOf(".") - 1;
+/** Positions in the storage, in elements, of what is shown. */
+function positions(x: Tensor, sizes: readonly number[], cut: readonly boolean[]): number[] {
+  let out = [x.impl.offset];
+  sizes.forEach((n, axis) => {
+    const stride = x.impl.strides[axis];
+    const left = cut[axis] ? x.shape[axis] - 2 * EDGE : 0;
+    const steps = Array.from({ length: n }, (_, i) => (i < EDGE ? i : i + left) * stride);
+    out = out.flatMap((from) => steps.map((step) => from + step));
+  });
+  return out;
 }
 
-function special(x: number): string {
-  return Number.isNaN(x) ? "nan" : x < 0 ? "-inf" : "inf";
+/** Reads one by one, whatever the strides, and so without a buffer more. */
+function read(x: Tensor, at: readonly number[]): DataArray {
+  const { backend, buffer } = x.storageOrThrow();
+  const { bytes, array } = DTYPES[x.dtype];
+  const out = new Uint8Array(at.length * bytes);
+  at.forEach((p, i) => out.set(backend.readSync!(buffer, p * bytes, bytes), i * bytes));
+  const data = new array(out.buffer) as DataArray;
+  return x.dtype === "int64" ? data : toNumbers(data, x.dtype);
 }
 
-function floatPrinter(values: readonly number[], precision: number): Printer {
-  const finite = values.filter(Number.isFinite);
-  const magnitudes = finite.filter((x) => x !== 0).map(Math.abs);
-  const largest = Math.max(0, ...magnitudes);
-  const smallest = Math.min(Infinity, ...magnitudes);
-  const scientific = largest >= 1e8 || smallest < 1e-4 ||
-    largest / smallest > 1000 && smallest < 1e-3;
-  const one = (x: number): string => {
-    if (!Number.isFinite(x)) return special(x);
-    const minus = Object.is(x, -0) ? "-" : "";
-    if (scientific) {
-      const [mantissa, exponent] = x.toExponential(digits).split("e");
-      const sign = exponent[0] === "-" ? "-" : "+";
-      return `${minus}${mantissa}e${sign}${exponent.replace(/^[+-]/, "").padStart(2, "0")}`;
-    }
-    return `${minus}${x.toFixed(digits)}${digits === 0 ? "." : ""}`;
-  };
-  const digits = scientific
-    ? Math.max(
-      1,
-      ...finite.map((x) => {
-        const mantissa = x.toExponential(precision).split("e")[0].replace(/0+$/, "");
-        return mantissa.length - mantissa.indexOf(".") - 1;
-      }),
-    )
-    : Math.max(0, ...finite.map((x) => decimals(x, precision)));
-  const width = Math.max(0, ...values.map((x) => one(x).length));
-  return (x) => one(x as number).padStart(width);
+function shownOf(x: Tensor): Shown {
+  const summary = x.numel > THRESHOLD;
+  const cut = x.shape.map((n) => summary && n > 2 * EDGE);
+  const sizes = x.shape.map((n, axis) => (cut[axis] ? 2 * EDGE : n));
+  const values = read(x, positions(x, sizes, cut));
+  return { texts: textsOf(values, x.dtype, x.rank === 0), sizes, cut };
 }
 
-function printerFor(x: Tensor, shown: NestedArray): Printer {
-  const values = [...leaves(shown)];
-  const { kind } = DTYPES[x.dtype];
-  if (kind === "float" || kind === "complex") {
-    return floatPrinter(
-      values as number[],
-      x.dtype === "float16" || x.dtype === "bfloat16" ? 4 : 8,
-    );
-  }
-  const texts = values.map(String);
-  const width = Math.max(0, ...texts.map((t) => t.length));
-  return (v) => String(v).padStart(width);
-}
-
-/** Marks where elements were left out. */
-const GAP = Symbol("gap");
-type Part = NestedArray | typeof GAP;
-
-function ends(list: readonly NestedArray[], summarise: boolean): Part[] {
-  if (!summarise || list.length <= 2 * EDGE) return [...list];
-  return [...list.slice(0, EDGE), GAP, ...list.slice(-EDGE)];
-}
-
-function trim(x: NestedArray, summarise: boolean): NestedArray {
-  if (!Array.isArray(x)) return x;
-  return ends(x, summarise).filter((p) => p !== GAP).map((p) => trim(p as NestedArray, summarise));
-}
-
-function body(
-  x: NestedArray,
-  rank: number,
-  print: Printer,
-  summarise: boolean,
-  indent: number,
-): string {
-  if (!Array.isArray(x)) return print(x);
-  const parts = ends(x, summarise);
-  const pad = " ".repeat(indent + 1);
-  if (rank > 1) {
-    const gap = `,${"\n".repeat(rank - 1)}${pad}`;
-    return `[${
-      parts.map((
-        p,
-      ) => (p === GAP ? "..." : body(p as NestedArray, rank - 1, print, summarise, indent + 1)))
-        .join(gap)
-    }]`;
-  }
+/** Words on lines of a limited width, each begun by an indent. */
+function wrapped(words: readonly string[], indent: number, width: number): string {
   const lines: string[] = [];
   let line = "";
-  parts.forEach((p, i) => {
-    const text = (p === GAP ? "..." : print(p as NestedArray)) + (i < parts.length - 1 ? "," : "");
-    if (line !== "" && indent + 1 + line.length + 1 + text.length > LINE) {
+  words.forEach((word, i) => {
+    const next = line === "" ? word : `${line} ${word}`;
+    // The comma after a word needs room, after the last one the bracket does.
+    const room = width - indent - 1;
+    const full = i < words.length - 1 ? next.length - 1 : next.length;
+    if (line !== "" && full > room) {
       lines.push(line);
-      line = text;
-    } else line = line === "" ? text : `${line} ${text}`;
+      line = word;
+    } else line = next;
   });
   lines.push(line);
-  return `[${lines.join(`\n${pad}`)}]`;
+  return lines.join(`\n${" ".repeat(indent)}`);
+}
+
+function brackets(shown: Shown): string {
+  const { texts, sizes, cut } = shown;
+  const rank = sizes.length;
+  let next = 0;
+  const block = (axis: number): string => {
+    if (axis === rank) return texts[next++];
+    const parts: string[] = [];
+    for (let i = 0; i < sizes[axis]; i++) {
+      if (cut[axis] && i === EDGE) parts.push("...");
+      parts.push(block(axis + 1));
+    }
+    const indent = PREFIX.length + axis + 1;
+    if (axis === rank - 1) {
+      const words = parts.map((p, i) => (i < parts.length - 1 ? `${p},` : p));
+      // After the row come the brackets of the outer axes, and a comma.
+      return `[${wrapped(words, indent, LINE - 1 - axis)}]`;
+    }
+    return `[${parts.join(`,${"\n".repeat(rank - 1 - axis)}${" ".repeat(indent)}`)}]`;
+  };
+  return block(0);
 }
 
 function describe(x: Tensor): string {
@@ -129,31 +103,23 @@ export function formatTensor(x: Tensor): string {
   if (x.impl.storage?.backend.readSync === undefined) {
     return `Tensor(values on ${x.place}: await data() to read, ${describe(x)})`;
   }
-  const summarise = x.numel > THRESHOLD;
-  const nested = runtime.toNested(x, x.dataSync());
-  const rank = x.rank + (DTYPES[x.dtype].lanes === 2 ? 1 : 0);
-  const prefix = "Tensor(";
   if (x.numel === 0) return `Tensor([], ${describe(x)})`;
-  const print = printerFor(x, trim(nested, summarise));
-  const text = body(nested, rank, print, summarise, prefix.length);
-  return `${prefix}${text},\n       ${describe(x)})`;
+  const text = brackets(shownOf(x));
+  return `${PREFIX}${text},\n${" ".repeat(PREFIX.length)}${describe(x)})`;
 }
 
-/** An HTML table of a tensor, for notebooks; higher ranks show their last two axes of the first block. */
+/** An HTML table of a matrix that is not too large, for notebooks; the text of other tensors. */
 export function formatHtml(x: Tensor): string {
   const escape = (s: string) => s.replace(/&/g, "&amp;").replace(/</g, "&lt;");
   if (
-    x.rank !== 2 || x.numel === 0 || x.numel > THRESHOLD ||
-    x.impl.storage?.backend.readSync === undefined
+    x.rank !== 2 || x.numel === 0 || x.numel > THRESHOLD || x.impl.traced !== null ||
+    x.impl.disposed || x.impl.storage?.isFreed || x.impl.storage?.backend.readSync === undefined
   ) {
     return `<pre>${escape(formatTensor(x))}</pre>`;
   }
-  const nested = runtime.toNested(x, x.dataSync()) as NestedArray[][];
-  const print = printerFor(x, nested);
-  const rows = nested.map((r) =>
-    `<tr>${
-      r.map((v) => `<td style="text-align:right">${escape(print(v).trim())}</td>`).join("")
-    }</tr>`
-  );
-  return `<table>${rows.join("")}</table><small>${escape(describe(x))}</small>`;
+  const { texts, sizes: [rows, columns] } = shownOf(x);
+  const cell = (text: string) => `<td style="text-align:right">${escape(text.trim())}</td>`;
+  const row = (i: number) => texts.slice(i * columns, (i + 1) * columns).map(cell).join("");
+  const body = Array.from({ length: rows }, (_, i) => `<tr>${row(i)}</tr>`).join("");
+  return `<table>${body}</table><small>${escape(describe(x))}</small>`;
 }
