@@ -158,15 +158,23 @@ export function blank(x: Tensor, shape: Shape, value: Operand): Tensor {
   return op.expand(x.requiresGrad ? op.add(one, op.sum(x)) : one, shape);
 }
 
+/** Throws unless a tensor of the dtype can hold the number. */
+export function checkNumber(
+  name: string,
+  dtype: DType,
+  value: number | bigint | boolean,
+): void {
+  if (promoteScalar(dtype, value) === dtype || (dtype === "bool" && isBit(value))) return;
+  throw new DTypeError(
+    `Cannot ${name} the number ${value} in a ${dtype} tensor: it is not a ${dtype}; ` +
+      "round it, or cast the tensor first",
+  );
+}
+
 /** Values to be written into `x`: of its dtype, stretched to `shape`. */
 export function valuesFor(name: string, x: Tensor, values: Operand, shape: Shape): Tensor {
   if (typeof values !== "object") {
-    if (promoteScalar(x.dtype, values) !== x.dtype && !(x.dtype === "bool" && isBit(values))) {
-      throw new DTypeError(
-        `Cannot ${name} the number ${values} in a ${x.dtype} tensor: it is not a ${x.dtype}; ` +
-          "round it, or cast the tensor first",
-      );
-    }
+    checkNumber(name, x.dtype, values);
     const one = op.full([], x.dtype === "bool" ? Boolean(values) : values, {
       dtype: x.dtype,
       place: x.place,

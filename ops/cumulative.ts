@@ -138,6 +138,7 @@ function recurBack(a: Tensor, b: Tensor, axis: number): Tensor {
 
 const CUMSUM = scan({
   name: "cumsum",
+  amp: "black",
   dtype: accumulate,
   init: (t) => [k.constant(0, t)],
   lift: ([x]) => [x],
@@ -171,6 +172,7 @@ export function cumsum(x: Tensor, axis: number): Tensor {
 
 const CUMPROD = scan({
   name: "cumprod",
+  amp: "black",
   dtype: accumulate,
   init: (t) => [k.constant(1, t)],
   lift: ([x]) => [x],
@@ -296,6 +298,7 @@ export function cummin(x: Tensor, axis: number): Tensor[] {
 
 const LOG_CUM_SUM_EXP = scan({
   name: "logCumSumExp",
+  amp: "black",
   dtype: promoteFloat,
   outs: (out) => [out],
   init: (t) => [k.constant(-Infinity, t), k.constant(0, t)],

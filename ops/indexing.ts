@@ -7,7 +7,7 @@ import * as k from "../core/ir/expr.ts";
 import { showShape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
-import { checkIndexRange, refuseComplex, valuesFor } from "./common.ts";
+import { checkIndexRange, checkNumber, refuseComplex, valuesFor } from "./common.ts";
 import { fitItems, type Fitted, type Item } from "./index_items.ts";
 import { COPY, type Region, regionNumbers, sliceOf, within } from "./placing.ts";
 import { alignIndexes, PUT_AT, putAt, readAt, readShape } from "./positions.ts";
@@ -296,12 +296,11 @@ function write(x: Tensor, u: Understood, value: Operand): void {
   if (index.length === 0) {
     const shape = resultShape(basic);
     if (sizeOf(shape) === 0) return;
-    const v = valuesFor("setAt", x, value, shape);
-    if (functional) setRegion(x, v, basic);
-    else {
-      const y = viewOf(x, basic);
-      engine.callInto(COPY, [y, v], {}, [y]);
-    }
+    if (functional) return setRegion(x, valuesFor("setAt", x, value, shape), basic);
+    if (typeof value !== "object") checkNumber("setAt", x.dtype, value);
+    const y = viewOf(x, basic);
+    const v = typeof value === "object" ? valuesFor("setAt", x, value, shape) : value;
+    engine.callInto(COPY, [y, v], {}, [y]);
     return;
   }
   const aligned = alignIndexes("setAt", index);

@@ -75,6 +75,7 @@ const accumulate: DTypeRule = (name, metas, attrs) => {
 
 const SUM = reduction({
   name: "sum",
+  amp: "black",
   dtype: accumulate,
   init: (t) => [k.constant(0, t)],
   lift: ([x]) => [x],
@@ -119,6 +120,7 @@ function sumAttrs(
 
 const MEAN = reduction({
   name: "mean",
+  amp: "black",
   dtype: promoteFloat,
   init: (t) => [k.constant(0, t)],
   lift: ([x]) => [x],
@@ -177,6 +179,7 @@ function productOfOthers(x: Tensor, axes: readonly number[]): Tensor {
 
 const PROD = reduction({
   name: "prod",
+  amp: "black",
   dtype: accumulate,
   init: (t) => [k.constant(1, t)],
   lift: ([x]) => [x],
@@ -492,6 +495,7 @@ const GAPS: readonly Sample[] = [
 
 const NAN_SUM = reduction({
   name: "nanSum",
+  amp: "black",
   dtype: accumulate,
   init: (t) => [k.constant(0, t)],
   lift: ([x]) => [orZero(x)],
@@ -528,6 +532,7 @@ export function nanSum(
 
 const NAN_MEAN = composite({
   name: "nanMean",
+  amp: "black",
   body: ([operand], attrs) => {
     const x = toFloat(operand as Tensor);
     const axes = attrs.axes as readonly number[];

@@ -25,6 +25,7 @@ const samples = (more: Readonly<Record<string, unknown>> = {}): readonly Sample[
 
 const LOG_SUM_EXP = composite({
   name: "logSumExp",
+  amp: "black",
   body: ([operand], attrs) => {
     const x = operand as Tensor;
     const axes = axesOf(attrs);
@@ -103,6 +104,7 @@ function varianceOf(x: Tensor, attrs: Readonly<Record<string, unknown>>): Tensor
 
 const VARIANCE = composite({
   name: "variance",
+  amp: "black",
   body: ([x], attrs) => varianceOf(x as Tensor, attrs),
   vjp: ([g], { inputs, attrs }) => {
     const x = inputs[0] as Tensor;
@@ -142,6 +144,7 @@ export function variance(
 
 const STD = composite({
   name: "std",
+  amp: "black",
   body: ([x], attrs) => op.sqrt(varianceOf(x as Tensor, attrs)),
   vjp: ([g], { inputs, outputs: [y], attrs }) => {
     const x = inputs[0] as Tensor;
@@ -200,6 +203,7 @@ const exponentOf = (attrs: Readonly<Record<string, unknown>>): number => Number(
 
 const NORM = composite({
   name: "norm",
+  amp: "black",
   body: ([operand], attrs) => {
     const x = operand as Tensor;
     const axes = axesOf(attrs);
