@@ -231,6 +231,7 @@ function callView(op: ViewOp, x: Tensor, attrs: Attrs): Tensor {
     place: x.place,
   });
   if (source === x) out.impl.base = x.impl.base ?? x;
+  else source.dispose(); // the copy lives as long as the view of it
   return out;
 }
 
