@@ -1,5 +1,5 @@
 // Arrays on the host that reference routines read and write. No ops here.
-import { type DataArray, type DType } from "./dtype.ts";
+import type { DataArray, DType } from "./dtype.ts";
 import { type Shape, sizeOf } from "./shape.ts";
 
 /** Elements in host memory with their geometry; strides and offset count elements. */

@@ -12,7 +12,7 @@ import {
 } from "../core/op.ts";
 import { Place } from "../core/place.ts";
 import { sizeOf } from "../core/shape.ts";
-import { Tensor } from "../core/tensor.ts";
+import type { Tensor } from "../core/tensor.ts";
 import "../mod.ts";
 
 /** A repeatable stream of numbers in [0, 1). */

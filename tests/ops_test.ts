@@ -3,8 +3,8 @@
 import { assert, assertEquals } from "jsr:@std/assert@1";
 import { grad } from "../core/autograd.ts";
 import { type DType, isFloat } from "../core/dtype.ts";
-import { type Op, type Operand, type Sample } from "../core/op.ts";
-import { Tensor } from "../core/tensor.ts";
+import type { Op, Operand, Sample } from "../core/op.ts";
+import type { Tensor } from "../core/tensor.ts";
 import {
   callOp,
   draw,

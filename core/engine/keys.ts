@@ -5,7 +5,7 @@ import type { Attrs, Operand } from "../op.ts";
 /** Attributes as text: strict about -0, NaN and infinities, which JSON is not. */
 export function attrsKey(attrs: Attrs): string {
   let key = "";
-  for (const name in attrs) {
+  for (const name of Object.keys(attrs)) {
     const v = attrs[name];
     if (v !== undefined) key += `${name}=${valueKey(v)};`;
   }
