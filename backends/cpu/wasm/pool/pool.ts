@@ -1,90 +1,58 @@
-// Largest element of each window of each plane, with its place, and the gradient that goes back there. Windows slide;
-// adaptive ones and averages are left to rendered kernels.
-import { type FunctionBuilder, type Local, ModuleBuilder } from "../asm/mod.ts";
+// Largest element or average of each window of each plane, and the gradients that go back. Windows slide;
+// adaptive ones are left to rendered kernels. Float32 goes by vectors (max.ts, avg.ts).
+import { ModuleBuilder } from "../asm/mod.ts";
+import {
+  avgScratch,
+  type Counts,
+  emitAvgBackward,
+  emitAvgForward,
+  runAvgBackward,
+  runAvgForward,
+} from "./avg.ts";
+import { clip, count, integers, named, type PoolShape, SHAPE_ARGS, shapeArgs } from "./emit.ts";
+import { emitMaxForward, maxForwardScratch, runMaxForward } from "./max.ts";
 
 /** Element types that have a kernel. */
 export type PoolDType = "float32" | "float64";
 
-/** How windows lie on a plane. */
-export interface PoolShape {
-  readonly planes: number;
-  readonly h: number;
-  readonly w: number;
-  readonly oh: number;
-  readonly ow: number;
-  readonly kh: number;
-  readonly kw: number;
-  readonly strideH: number;
-  readonly strideW: number;
-  readonly padTop: number;
-  readonly padLeft: number;
+type Kernel = (...numbers: number[]) => void;
+
+/** The kernels of one element type. `scratch` is an address divisible by 16. */
+export interface PoolKernels {
+  /** Bytes of scratch memory that any of the kernels needs. */
+  scratchBytes(shape: PoolShape): number;
+  /** Planes [h, w] at `x` to values [oh, ow] at `y` and places (int32, row · w + column) at `mask`. */
+  maxForward(shape: PoolShape, x: number, y: number, mask: number, scratch: number): void;
+  /** Adds gradients at `g` to zeros at `dx` where `mask` says. */
+  maxBackward(shape: PoolShape, g: number, mask: number, dx: number): void;
+  /** Averages, which float32 alone has. */
+  readonly average: AverageKernels | null;
 }
 
-type Forward = (...numbers: number[]) => void;
-
-/** The kernels of one element type. */
-export interface PoolKernels {
-  /** Planes [h, w] at `x` to values [oh, ow] at `y` and places (int32, row · w + column) at `mask`. */
-  forward(shape: PoolShape, x: number, y: number, mask: number): void;
-  /** Adds gradients at `g` to zeros at `dx` where `mask` says. */
+/** `counts` are the elements of a window down and along. */
+export interface AverageKernels {
+  /** Planes [h, w] at `x` to averages [oh, ow] at `y`. */
+  forward(
+    shape: PoolShape,
+    addresses: readonly [x: number, y: number, scratch: number],
+    counts: readonly [Counts, Counts],
+  ): void;
+  /** Shares gradients at `g` out over `dx`. */
   backward(
-    planes: number,
-    size: number,
-    windows: number,
-    g: number,
-    mask: number,
-    dx: number,
+    shape: PoolShape,
+    addresses: readonly [g: number, dx: number, scratch: number],
+    counts: readonly [Counts, Counts],
   ): void;
 }
 
-const ARGS = [
-  "x",
-  "y",
-  "mask",
-  "planes",
-  "h",
-  "w",
-  "oh",
-  "ow",
-  "kh",
-  "kw",
-  "sh",
-  "sw",
-  "pt",
-  "pl",
-] as const;
+const ARGS = ["x", "y", "mask", ...SHAPE_ARGS] as const;
 
-/** Counts `counter` from 0 to `end` - 1. */
-function count(f: FunctionBuilder, counter: Local, end: Local, body: () => void): void {
-  f.i32(0).set(counter);
-  f.while(counter, end, 1, body);
-}
-
-/** start = max(0, o · stride - pad) and end = min(size, o · stride - pad + kernel). */
-function clip(
-  f: FunctionBuilder,
-  [o, stride, pad, kernel, size]: readonly Local[],
-  start: Local,
-  end: Local,
-): void {
-  f.get(o).get(stride).op("i32.mul").get(pad).op("i32.sub").set(start);
-  f.get(start).get(kernel).op("i32.add").set(end);
-  f.get(end).get(size).get(end).get(size).op("i32.lt_s").op("select").set(end);
-  f.get(start).i32(0).get(start).i32(0).op("i32.gt_s").op("select").set(start);
-}
-
-function writeForward(module: ModuleBuilder, dtype: PoolDType): void {
-  const type = dtype === "float32" ? "f32" : "f64";
-  const shift = dtype === "float32" ? 2 : 3;
-  const f = module.func({ params: ARGS.map(() => "i32"), export: "forward" });
-  const p = Object.fromEntries(ARGS.map((name, i) => [name, f.params[i]])) as Record<
-    typeof ARGS[number],
-    Local
-  >;
-  const [plane, row, column, top, bottom, left, right, i, j, at, best, line] = Array.from(
-    { length: 12 },
-    () => f.local("i32"),
-  );
+/** The float64 kernel, point by point. */
+function writeForward(module: ModuleBuilder): void {
+  const [type, shift] = ["f64", 3] as const;
+  const f = module.func({ params: ARGS.map(() => "i32"), export: "maxForward" });
+  const p = named(f, ARGS);
+  const [plane, row, column, top, bottom, left, right, i, j, at, best, line] = integers(f, 12);
   const value = f.local(type);
   const largest = f.local(type);
   const bytes = f.local("i32");
@@ -129,7 +97,10 @@ function writeForward(module: ModuleBuilder, dtype: PoolDType): void {
 function writeBackward(module: ModuleBuilder, dtype: PoolDType): void {
   const type = dtype === "float32" ? "f32" : "f64";
   const shift = dtype === "float32" ? 2 : 3;
-  const f = module.func({ params: ["i32", "i32", "i32", "i32", "i32", "i32"], export: "backward" });
+  const f = module.func({
+    params: ["i32", "i32", "i32", "i32", "i32", "i32"],
+    export: "maxBackward",
+  });
   const [planes, size, windows, g, mask, dx] = f.params;
   const [plane, i, target] = [f.local("i32"), f.local("i32"), f.local("i32")];
   const bytes = f.local("i32");
@@ -153,32 +124,35 @@ export function createPool(memory: WebAssembly.Memory, dtype: PoolDType): PoolKe
   const shared = typeof SharedArrayBuffer !== "undefined" &&
     memory.buffer instanceof SharedArrayBuffer;
   module.importMemory("env", "memory", shared ? { shared, max: 65536 } : {});
-  writeForward(module, dtype);
   writeBackward(module, dtype);
-  const { exports } = new WebAssembly.Instance(module.compile(), { env: { memory } });
-  const forward = exports.forward as Forward;
-  const backward = exports.backward as Forward;
+  if (dtype === "float64") writeForward(module);
+  else {
+    emitMaxForward(module);
+    emitAvgForward(module);
+    emitAvgBackward(module);
+  }
+  const instance = new WebAssembly.Instance(module.compile(), { env: { memory } });
+  const kernels = instance.exports as unknown as Record<string, Kernel>;
+  const maxBackward: PoolKernels["maxBackward"] = ({ planes, h, w, oh, ow }, g, mask, dx) =>
+    kernels.maxBackward(planes, h * w, oh * ow, g, mask, dx);
+  if (dtype === "float64") {
+    return {
+      scratchBytes: () => 0,
+      maxForward: (shape, x, y, mask) => kernels.maxForward(x, y, mask, ...shapeArgs(shape)),
+      maxBackward,
+      average: null,
+    };
+  }
   return {
-    forward(s, x, y, mask) {
-      forward(
-        x,
-        y,
-        mask,
-        s.planes,
-        s.h,
-        s.w,
-        s.oh,
-        s.ow,
-        s.kh,
-        s.kw,
-        s.strideH,
-        s.strideW,
-        s.padTop,
-        s.padLeft,
-      );
-    },
-    backward(planes, size, windows, g, mask, dx) {
-      backward(planes, size, windows, g, mask, dx);
+    scratchBytes: (shape) => Math.max(maxForwardScratch(shape), avgScratch(shape)),
+    maxForward: (shape, x, y, mask, scratch) =>
+      runMaxForward(memory, kernels.maxForward, shape, [x, y, mask, scratch]),
+    maxBackward,
+    average: {
+      forward: (shape, addresses, counts) =>
+        runAvgForward(memory, kernels.avgForward, shape, addresses, counts),
+      backward: (shape, addresses, counts) =>
+        runAvgBackward(memory, kernels.avgBackward, shape, addresses, counts),
     },
   };
 }
