@@ -1,9 +1,17 @@
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "jsr:@std/assert@1";
+import {
+  assert,
+  assertAlmostEquals,
+  assertEquals,
+  assertStrictEquals,
+  assertThrows,
+} from "jsr:@std/assert@1";
 import {
   nn,
   noGrad,
   ones,
+  optim,
   randn,
+  scope,
   seed,
   StateError,
   type Tensor,
@@ -95,6 +103,7 @@ Deno.test("nn: what is shared is found once, and loads under each of its names",
   assertEquals(tied.namedParameters().map(([name]) => name), ["a.weight"]);
   assertEquals(tied.sublayers(), [tied.a]);
   assertEquals(Object.keys(tied.stateDict()), ["a.weight"]);
+  assertThrows(() => tied.setStateDict({}), StateError, "missing: a.weight;");
   tied.setStateDict({ "b.weight": tensor([5, 6]) });
   assertEquals(await tied.a.weight.toArray(), [5, 6]);
   tied.call(ones([2])).sum().backward();
@@ -308,6 +317,28 @@ Deno.test("nn: to() converts in place, so that ties and optimizers hold", async 
   assertThrows(() => net.to("int32"));
 });
 
+Deno.test("nn: layers and optimizer states outlive the scope() they are made in", async () => {
+  const [layer, plain, optimizer] = scope(() => {
+    const layer = new nn.BatchNorm1D(2).to("float64");
+    const plain = new nn.Linear(1, 1);
+    const optimizer = new optim.Adam({ parameters: layer.parameters(), learningRate: 0.1 });
+    return [layer, plain, optimizer] as const;
+  });
+  assertEquals(plain.call(ones([1, 1])).shape, [1, 1]);
+  for (let i = 0; i < 2; i++) {
+    await scope(async () => {
+      layer.call(tensor([[1, 2], [3, 5]], { dtype: "float64" })).sum().backward();
+      await optimizer.step();
+      optimizer.clearGrad();
+    });
+  }
+  // Two moves of the learning rate, but for epsilon.
+  assertAlmostEquals((await layer.bias!.data())[1] as number, -0.2, 1e-8);
+  const { slots } = optimizer.stateDict();
+  assertAlmostEquals((await slots["1.moment1"].data())[0] as number, 0.38, 1e-12);
+  assertAlmostEquals((await layer.runningMean.data())[0] as number, 0.38, 1e-12);
+});
+
 Deno.test("nn: freezing", () => {
   const layer = new nn.Linear(2, 2);
   layer.weight.trainable = false;
@@ -356,4 +387,9 @@ Deno.test("nn: containers", () => {
   assertThrows(() => new nn.Sequential(["a", second], ["a", third]), ValueError);
   assertThrows(() => new nn.Sequential(["a.b", second]), ValueError);
   assertEquals(new nn.Sequential(second, third).get("1"), third);
+  class Gated extends nn.Sequential {
+    gate = this.createParameter([1]);
+  }
+  const names = new Gated(second).namedParameters().map(([name]) => name);
+  assertEquals(names, ["gate", "0.weight"]);
 });

@@ -1,6 +1,6 @@
 // What layers and lists of layers have in common: finding parameters, buffers and layers in their fields,
 // and what follows from it (modes, state, conversion). Nothing is cached, since a field may change at any
-// time; a walk costs about a microsecond a layer. Not here: forward and hooks (layer.ts), the text of state
+// time; a walk costs a few microseconds a layer. Not here: forward and hooks (layer.ts), the text of state
 // errors (state.ts), printing (print.ts).
 import { keepAlive, noGrad } from "../core/autograd.ts";
 import { type DType, getDefaultDtype, isDType, isFloat } from "../core/dtype.ts";
