@@ -4,6 +4,7 @@ import { backendOf } from "../backends/registry.ts";
 import { setRequiresGrad } from "../core/autograd.ts";
 import { Tracer, withTracer } from "../core/engine/trace.ts";
 import { DTypeError, ShapeError } from "../core/errors.ts";
+import { composite, engine } from "../core/op.ts";
 import { Place } from "../core/place.ts";
 import { addmm, bmm, dot, grad, matmul, mm, nn, type Tensor, tensor, zeros } from "../mod.ts";
 import { assertGrid, at, type Grid, grid, noise, toTensor } from "../tests/grid.ts";
@@ -95,6 +96,18 @@ Deno.test("the gradients of contractions are contractions", () => {
     "conv2dInputGrad",
     "conv2dWeightGrad",
   ]);
+});
+
+Deno.test("matmul: a fused tail that depends on where it is", () => {
+  const masked = composite({
+    name: "maskedProduct",
+    body: ([a, b]) => matmul(a as Tensor, b as Tensor).tril(),
+  });
+  // Large enough for the product to be finished part by part.
+  const [a, b] = [noise([300, 5], 1), noise([5, 200], 2)];
+  const expected = naive(a, b);
+  const lower = grid(expected.shape, ([i, j], at) => (j <= i ? expected.values[at] : 0));
+  assertGrid(engine.call(masked, [toTensor(a), toTensor(b)]), lower);
 });
 
 Deno.test("matmul: what goes wrong is said", () => {

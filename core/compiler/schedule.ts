@@ -104,6 +104,8 @@ class Scheduler {
         continue;
       }
       const out = g.outputs[0];
+      // A tail runs on parts of the output, where coordinates and sizes would be those of the part.
+      if (readsPlaces(out.expr)) continue;
       for (const source of new Set(this.#sourcesOf(g))) {
         const call = makers.get(source.slot);
         if (
@@ -320,6 +322,15 @@ function viewOf(b: BufferRep): SlotView {
     strides: b.strides,
     offset: b.offset,
   };
+}
+
+/** Whether an expression depends on where its point lies, and not only on the values there. */
+function readsPlaces(root: Expr): boolean {
+  let found = false;
+  k.walk([root], (e) => {
+    if (e.op === "coord" || e.op === "size" || e.op === "gather") found = true;
+  });
+  return found;
 }
 
 interface Used {
