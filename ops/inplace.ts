@@ -1,34 +1,13 @@
 // In-place arithmetic: the results of ordinary ops written over the tensor, with versions and gradients
 // kept right by the engine. Writing a part is setAt, in indexing.ts.
-import { needsGrad } from "../core/autograd.ts";
 import { allOps, engine, type Op, type Operand } from "../core/op.ts";
 import type { Tensor } from "../core/tensor.ts";
-import { clone } from "./clone.ts";
 import { COPY } from "./placing.ts";
 
 const named = (name: string): Op => allOps().get(name) as Op;
 
-/** Whether a gradient that is needed reads operand `i`. */
-function isRead(op: Op, operands: readonly Operand[], i: number): boolean {
-  if (op.saves === "none" || op.saves === "out") return false;
-  return operands.some((y, k) =>
-    typeof y === "object" && y.requiresGrad && (op.reads?.[k]?.includes(i) ?? true)
-  );
-}
-
 function into(name: string, x: Tensor, others: readonly Operand[], attrs = {}): Tensor {
-  const op = named(name);
-  const operands = [x, ...others];
-  // What a gradient rule will read must be as it was before the change.
-  const kept = needsGrad(operands)
-    ? operands.map((y, i) =>
-      typeof y === "object" && y.impl.storage !== null && y.impl.storage === x.impl.storage &&
-        isRead(op, operands, i)
-        ? clone(y)
-        : y
-    )
-    : operands;
-  engine.callInto(op, kept, attrs, [x]);
+  engine.callInto(named(name), [x, ...others], attrs, [x]);
   return x;
 }
 

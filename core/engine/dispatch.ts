@@ -1,6 +1,6 @@
 // The one function through which every op call passes: place, tracing, plan (cached), run, record.
 // Not here: what is in a plan (core/compiler), how it runs (run.ts), gradients (autograd).
-import { attachInPlace, checkInPlace, needsGrad, record } from "../autograd.ts";
+import { attachInPlace, checkInPlace, edgeOf, needsGrad, record } from "../autograd.ts";
 import { type DType, DTYPES } from "../dtype.ts";
 import { DTypeError, InternalError, PlaceError, ShapeError, TraceError } from "../errors.ts";
 import { Graph, type GraphOperand } from "../ir/graph.ts";
@@ -26,6 +26,11 @@ import { allocate, bytesOf, compileGraph, type RunInput } from "./run.ts";
 import { bodyOf, callTraced, tracing } from "./trace.ts";
 
 const NO_ATTRS: Attrs = {};
+
+function isEmpty(attrs: Attrs): boolean {
+  return attrs === NO_ATTRS || Object.keys(attrs).length === 0;
+}
+
 const NO_TARGETS: readonly Tensor[] = [];
 
 /** Plans by signature, for one backend. Cleared when it has grown large: shapes may vary without end. */
@@ -333,7 +338,7 @@ export function callMany(op: Op, operands: readonly Operand[], attrs: Attrs = NO
   const recording = needsGrad(operands);
   let outs: Tensor[] | null = null;
   if (op.kind === "view") outs = [callView(op, operands[0] as Tensor, attrs)];
-  else if (op.kind === "elementwise" && op.shape === undefined && attrs === NO_ATTRS) {
+  else if (op.kind === "elementwise" && op.shape === undefined && isEmpty(attrs)) {
     const out = callFast(op, operands, backend, null);
     if (out !== null) outs = [out];
   }
@@ -385,13 +390,15 @@ export function callInto(
   for (const t of targets) checkInPlace(op.name, t, recording);
   const safe = operands.map((
     x,
-  ) => (typeof x === "object" && overlaps(x, targets) ? cloneOf(x) : x));
+  ) => (typeof x === "object" && overlaps(x, targets) ? makeContiguous(x, true) : x));
+  // What the gradient will read must be what it was before the change.
+  const recorded = recording ? operands.map((x, i) => kept(op, x, i, operands, targets)) : operands;
   const derive = recording && op.kind === "composite" && op.autoVjp;
   let done = false;
   let planned: CompiledComposite | null = null;
   let all: readonly Tensor[] = targets;
   if (
-    op.kind === "elementwise" && op.shape === undefined && attrs === NO_ATTRS &&
+    op.kind === "elementwise" && op.shape === undefined && isEmpty(attrs) &&
     targets.length === 1
   ) {
     done = callFast(op, safe, backend, targets[0]) !== null;
@@ -429,11 +436,37 @@ export function callInto(
     // The new history is made on fresh tensors and then moved, since the operands may be the targets.
     const fresh = targets.map((t) => t.detach());
     if (planned !== null && planned.derived !== null) {
-      recordDerived(op, planned.derived, operands, fresh, fresh.concat(all.slice(fresh.length)));
-    } else record(op, operands, attrs, fresh);
+      recordDerived(op, planned.derived, recorded, fresh, fresh.concat(all.slice(fresh.length)));
+    } else record(op, recorded, attrs, fresh);
     attachInPlace(targets, fresh);
   }
   return targets;
+}
+
+/** The operand itself, or a copy if it is about to change and a gradient will read it. */
+function kept(
+  op: Op,
+  x: Operand,
+  i: number,
+  operands: readonly Operand[],
+  targets: readonly Tensor[],
+): Operand {
+  if (typeof x !== "object" || !targets.some((t) => t.impl.storage === x.impl.storage)) return x;
+  const derived = op.kind === "composite" && op.autoVjp;
+  const saves = op.saves ?? "in";
+  if (!derived && saves !== "in" && saves !== "both") return x;
+  const { reads } = op;
+  const read = derived || reads === undefined ||
+    operands.some((y, k) => typeof y === "object" && y.requiresGrad && reads[k]?.includes(i));
+  if (!read) return x;
+  const edge = edgeOf(x);
+  const copy = makeContiguous(x, true);
+  if (edge !== null) {
+    copy.impl.requiresGrad = true;
+    copy.impl.node = edge.node;
+    copy.impl.nodeIndex = edge.index;
+  }
+  return copy;
 }
 
 /** The slot (index among tensor operands) whose operand is exactly the target, or -1. */
@@ -456,10 +489,4 @@ function sameElements(a: Tensor, b: Tensor): boolean {
 /** Whether an operand shares memory with a target without being it. */
 function overlaps(x: Tensor, targets: readonly Tensor[]): boolean {
   return targets.some((t) => t.impl.storage === x.impl.storage && !sameElements(x, t));
-}
-
-function cloneOf(x: Tensor): Tensor {
-  const y = makeContiguous(x, true);
-  if (x.requiresGrad) y.impl.requiresGrad = x.requiresGrad;
-  return y;
 }
