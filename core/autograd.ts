@@ -24,6 +24,7 @@ export {
   type GradOptions,
   keepAlive,
   registerHook,
+  setGrad,
   sumTo,
 } from "./autograd/walk.ts";
 export { type CustomFunction, customFunction, FunctionContext } from "./autograd/custom.ts";

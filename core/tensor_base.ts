@@ -28,6 +28,7 @@ export interface TensorRuntime {
   to(x: Tensor, target: Place | string): Tensor;
   setRequiresGrad(x: Tensor, on: boolean): void;
   registerHook(x: Tensor, hook: (grad: Tensor) => Tensor | void): () => void;
+  setGrad(x: Tensor, grad: Tensor | null): void;
 }
 
 /** Late-bound: see {@linkcode TensorRuntime}. */
@@ -148,9 +149,9 @@ export abstract class TensorBase {
     return this.impl.grad;
   }
 
-  /** Sets or clears the accumulated gradient. */
+  /** Sets or clears the accumulated gradient, which is of this tensor's shape, dtype and place. */
   set grad(value: Tensor | null) {
-    this.impl.grad = value;
+    runtime.setGrad(this as unknown as Tensor, value);
   }
 
   /** Whether it was made by the user (or without recording) and not by a recorded op. */

@@ -67,26 +67,21 @@ export function customFunction<Args extends readonly Operand[]>(
     const list = result instanceof Tensor ? [result] : result;
     if (!needsGrad(inputs)) return result;
     const outs = list.map((o) => (inputs.includes(o) || o.requiresGrad ? o.detach() : o));
-    const isOutput = ctx.saved.map((s) => list.indexOf(s));
-    const node = new FunctionNode(
-      name,
-      inputs,
-      outs,
-      ctx.saved.map((s, i) => (isOutput[i] >= 0 ? outs[isOutput[i]] : s)),
-      (grads, saved) => {
-        ctx.saved = saved;
-        const back = fn.backward(ctx, ...grads);
-        const gs = back === null || back instanceof Tensor ? [back] : back;
-        if (gs.length !== inputs.length) {
-          throw new GradError(
-            `Cannot backward through ${name}: backward must give one gradient (or null) for each of the ` +
-              `${inputs.length} inputs: got ${gs.length}`,
-          );
-        }
-        return gs;
-      },
-    );
+    const node = new FunctionNode(name, inputs, outs, [], (grads, saved) => {
+      ctx.saved = saved;
+      const back = fn.backward(ctx, ...grads);
+      const gs = back === null || back instanceof Tensor ? [back] : back;
+      if (gs.length !== inputs.length) {
+        throw new GradError(
+          `Cannot backward through ${name}: backward must give one gradient (or null) for each of the ` +
+            `${inputs.length} inputs: got ${gs.length}`,
+        );
+      }
+      return gs;
+    });
     attach(node, outs);
+    // After that, so that gradients of gradients pass through saved outputs.
+    node.save(ctx.saved.map((s) => outs[list.indexOf(s)] ?? s));
     return result instanceof Tensor ? outs[0] : outs;
   };
 }

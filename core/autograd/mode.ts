@@ -2,6 +2,11 @@
 
 let gradEnabled = true;
 
+/** Switches of async functions that have not settled, in the order they began. */
+let pending: { readonly on: boolean }[] = [];
+/** The state outside of all of them. */
+let outside = true;
+
 /** Whether operations are being recorded. */
 export function isGradEnabled(): boolean {
   return gradEnabled;
@@ -14,18 +19,27 @@ export function setGradEnabled(on: boolean): boolean {
   return was;
 }
 
+/** The state that holds until `promise` settles; async functions may overlap, so ends come in any order. */
+function until<T>(promise: Promise<T>, on: boolean, was: boolean): Promise<T> {
+  const own = { on };
+  if (pending.length === 0) outside = was;
+  pending.push(own);
+  return promise.finally(() => {
+    pending = pending.filter((p) => p !== own);
+    gradEnabled = pending.at(-1)?.on ?? outside;
+  });
+}
+
 function withGrad<T>(on: boolean, fn: () => T): T {
   const was = setGradEnabled(on);
-  let pending = false;
+  let settled = true;
   try {
     const result = fn();
-    if (result instanceof Promise) {
-      pending = true;
-      return result.finally(() => setGradEnabled(was)) as T;
-    }
-    return result;
+    if (!(result instanceof Promise)) return result;
+    settled = false;
+    return until(result, on, was) as T;
   } finally {
-    if (!pending) setGradEnabled(was);
+    if (settled) gradEnabled = was;
   }
 }
 

@@ -227,7 +227,7 @@ export class FunctionNode extends GradNode {
   readonly name: string;
   readonly edges: readonly (Edge | null)[];
   readonly outs: readonly { readonly shape: Shape; readonly dtype: DType; readonly place: Place }[];
-  readonly #saved: readonly Saved[];
+  #saved: readonly Saved[];
   readonly #apply: KeptGradient["apply"];
   readonly #again: readonly Saved[];
   readonly #applyAgain: KeptGradient["apply"] | null;
@@ -253,12 +253,19 @@ export class FunctionNode extends GradNode {
     this.#again = again?.saved.map((x) => new Saved(x)) ?? [];
     this.#applyAgain = again?.apply ?? null;
   }
+
+  /** Saves tensors in the place of those given before: outputs, once they point at this node. */
+  save(tensors: readonly Tensor[]): void {
+    this.#saved = tensors.map((x) => new Saved(x));
+  }
+
   override apply(grads: readonly Tensor[]): readonly (Tensor | null)[] {
     if (this.#applyAgain !== null && isGradEnabled()) {
       return this.#applyAgain(grads, this.#again.map((x) => x.unpack(this.name)));
     }
     return this.#apply(grads, this.#saved.map((x) => x.unpack(this.name)));
   }
+
   override release(): void {
     for (const x of this.#saved) x.release();
     for (const x of this.#again) x.release();

@@ -1,7 +1,7 @@
 // Walking back through the gradient graph: backward(), grad(), hooks.
 import type { DType } from "../dtype.ts";
-import { GradError, ShapeError } from "../errors.ts";
-import { sameShape, type Shape, showShape } from "../shape.ts";
+import { DTypeError, GradError, PlaceError, ShapeError } from "../errors.ts";
+import { sameShape, type Shape, showShape, tryBroadcast } from "../shape.ts";
 import { op as ops } from "../slots.ts";
 import { openScopes, type Storage } from "../storage.ts";
 import { Tensor } from "../tensor.ts";
@@ -27,11 +27,10 @@ function fit(
 ): Tensor {
   let x = g;
   if (!sameShape(x.shape, out.shape)) {
-    if (x.shape.length < out.shape.length) {
+    if (!sameShape(tryBroadcast(x.shape, out.shape) ?? [], x.shape)) {
       throw new GradError(
-        `Cannot use the gradient of ${name}: it has shape ${showShape(g.shape)}, its operand ${
-          showShape(out.shape)
-        }`,
+        `Cannot use the gradient of ${name}: an operand of shape ${showShape(out.shape)} ` +
+          `does not broadcast to it: got a gradient of shape ${showShape(g.shape)}`,
       );
     }
     x = sumTo(x, out.shape);
@@ -39,8 +38,24 @@ function fit(
   return x.dtype === out.dtype ? x : ops.cast(x, out.dtype);
 }
 
-function addGrads(a: Tensor, b: Tensor): Tensor {
-  return ops.add(a, b);
+/** A gradient after the hooks of its tensor. */
+function hooked(name: string, hooks: readonly GradHook[], grad: Tensor): Tensor {
+  let g = grad;
+  // A copy, since a hook may remove itself.
+  for (const hook of [...hooks]) {
+    const other = hook(g);
+    if (other === undefined) continue;
+    if (!sameShape(other.shape, g.shape) || other.dtype !== g.dtype || other.place !== g.place) {
+      throw new GradError(
+        `Cannot use what a hook on a result of ${name} gave: it must be like the gradient: got ` +
+          `${other.dtype} ${showShape(other.shape)} on ${other.place} for ${g.dtype} ${
+            showShape(g.shape)
+          } on ${g.place}`,
+      );
+    }
+    g = other;
+  }
+  return g;
 }
 
 interface WalkOptions {
@@ -82,7 +97,7 @@ function walk(
       pending.set(edge.node, slots);
     }
     const old = slots[edge.index];
-    slots[edge.index] = old === null ? grad : addGrads(old, grad);
+    slots[edge.index] = old === null ? grad : ops.add(old, grad);
   };
   for (const r of roots) give(r.edge, r.grad);
   const was = setGradEnabled(options.createGraph);
@@ -94,10 +109,8 @@ function walk(
       if (slots === undefined || !useful.has(node)) continue;
       if (node.hooks !== null) {
         for (const [index, hooks] of node.hooks) {
-          for (const hook of hooks) {
-            const g = slots[index];
-            if (g !== null) slots[index] = hook(g) ?? g;
-          }
+          const g = slots[index];
+          if (g !== null) slots[index] = hooked(node.name, hooks, g);
         }
       }
       const wanted = watched?.get(node);
@@ -157,6 +170,40 @@ export function keepAlive(x: Tensor): void {
   if (storage !== null) { for (const scope of openScopes()) scope.delete(storage); }
 }
 
+/** The work of setting `Tensor.grad`. */
+export function setGrad(x: Tensor, grad: Tensor | null): void {
+  if (grad !== null) {
+    const call = `Cannot set the grad of a tensor of shape ${showShape(x.shape)}`;
+    if (!sameShape(grad.shape, x.shape)) {
+      throw new ShapeError(`${call}: shapes must be equal: got ${showShape(grad.shape)}`);
+    }
+    if (grad.dtype !== x.dtype) {
+      throw new DTypeError(
+        `${call}: dtypes must be equal: got ${grad.dtype} for ${x.dtype}; cast it first`,
+      );
+    }
+    if (grad.place !== x.place) {
+      throw new PlaceError(
+        `${call} on ${x.place}: places must be equal: got ${grad.place}; use .to("${x.place}")`,
+      );
+    }
+    keepAlive(grad);
+  }
+  x.impl.grad = grad;
+}
+
+/**
+ * A gradient to be given away: dense, in a buffer that is not among those `given`, since an in-place change of one
+ * would show in the other.
+ */
+function ofItsOwn(g: Tensor, given: Set<Storage | null>): Tensor {
+  const storage = g.impl.storage;
+  if (storage === null) return g;
+  const own = given.has(storage) || !g.isContiguous ? ops.clone(g) : g;
+  given.add(own.impl.storage);
+  return own;
+}
+
 /** The work of `Tensor.backward`. */
 export function backward(x: Tensor, grad: Tensor | undefined, retainGraph: boolean): void {
   const seed = seedGrad("backward", x, grad);
@@ -168,11 +215,7 @@ export function backward(x: Tensor, grad: Tensor | undefined, retainGraph: boole
     (node, _i, g) => {
       const leaf = (node as LeafNode).tensor;
       const old = leaf.grad;
-      let total = old === null ? g : addGrads(old, g);
-      // Two leaves must not share one buffer: an in-place change of one gradient would show in the other.
-      const storage = total.impl.storage;
-      if (storage !== null && (given.has(storage) || !total.isContiguous)) total = ops.clone(total);
-      given.add(total.impl.storage);
+      const total = ofItsOwn(old === null ? g : ops.add(old, g), given);
       keepAlive(total);
       leaf.grad = total;
     },
@@ -248,19 +291,25 @@ export function grad(
       slots.set(k, g);
     },
   );
-  return edges.map((e, i) => {
-    const g = found.get(e.node)?.get(e.index);
-    if (g !== undefined) return g;
-    if (options.allowUnused) {
-      return ops.zeros(ins[i].shape, { dtype: ins[i].dtype, place: ins[i].place });
-    }
-    throw new GradError(
-      `Cannot take grad with respect to input ${i} of shape ${
-        showShape(ins[i].shape)
-      }: the outputs do not depend on it; ` +
-        "pass {allowUnused: true} to get zeros",
-    );
-  });
+  const given = new Set<Storage | null>(options.gradOutputs?.map((g) => g?.impl.storage ?? null));
+  const was = setGradEnabled(createGraph);
+  try {
+    return edges.map((e, i) => {
+      const g = found.get(e.node)?.get(e.index);
+      if (g !== undefined) return ofItsOwn(g, given);
+      if (options.allowUnused) {
+        return ops.zeros(ins[i].shape, { dtype: ins[i].dtype, place: ins[i].place });
+      }
+      throw new GradError(
+        `Cannot take grad with respect to input ${i} of shape ${
+          showShape(ins[i].shape)
+        }: the outputs do not depend on it; ` +
+          "pass {allowUnused: true} to get zeros",
+      );
+    });
+  } finally {
+    setGradEnabled(was);
+  }
 }
 
 /** Adds a hook that sees (and may replace) the gradient of a tensor; gives the function that removes it. */

@@ -59,7 +59,7 @@ class Fuser extends Aligner {
       if (node.outputs.every((v) => !this.uses.has(v))) continue;
       this.visit(node);
     }
-    const outputs = this.graph.outputs.map((v) => this.materialize(v));
+    const outputs = this.graph.outputs.map((v) => this.output(v));
     return {
       drafts: this.drafts.filter((d) =>
         d.kind === "call" || (d.mergedInto === null && d.outputs.length > 0)
@@ -70,6 +70,20 @@ class Fuser extends Aligner {
       outputs,
       sources: this.sources,
     };
+  }
+
+  /** An output in memory: dense, unless it is a view of an input, since it may be changed in place. */
+  protected output(v: GraphValue): BufferRep {
+    const rep = this.reps.get(v);
+    if (rep?.kind === "lazy" && rep.group === null && !this.buffers.has(v)) {
+      const axes = rep.axes.map((a, i) =>
+        a < 0 && rep.shape[i] !== 1 ? this.axis(rep.shape[i]) : a
+      );
+      this.reps.set(v, { ...rep, axes });
+    }
+    const b = this.materialize(v);
+    const stretched = b.shape.some((n, i) => n > 1 && b.strides[i] === 0);
+    return stretched && b.source.producer !== null ? this.copy(b) : b;
   }
 
   protected visit(node: GraphNode): void {

@@ -1,5 +1,5 @@
 // Loads the engine: fills the late-bound slots of core with dispatch, reading, gradients and printing.
-import { aliasOf, backward, registerHook, setRequiresGrad } from "../autograd.ts";
+import { aliasOf, backward, registerHook, setGrad, setRequiresGrad } from "../autograd.ts";
 import { formatHtml, formatTensor } from "../format.ts";
 import { engine } from "../op.ts";
 import { runtime } from "../tensor_base.ts";
@@ -30,5 +30,6 @@ Object.assign(runtime, {
   to,
   setRequiresGrad,
   registerHook,
+  setGrad,
 });
 setReservedSource(() => currentBackendOf().stats().reserved);
