@@ -62,14 +62,17 @@ type Statement =
 export class Block {
   readonly parent: Block | null;
   readonly depth: number;
+  /** Whether it may be skipped: then only what nothing else needs lives in it. */
+  readonly guarded: boolean;
   readonly statements: Statement[] = [];
   readonly table: Map<string, Node> = new Map();
   readonly variables: Variable[] = [];
   /** Nodes used inside that belong to blocks around; known once uses are counted. */
   readonly externals: Set<Node> = new Set();
 
-  constructor(parent: Block | null) {
+  constructor(parent: Block | null, guarded = false) {
     this.parent = parent;
+    this.guarded = guarded;
     this.depth = parent === null ? 0 : parent.depth + 1;
   }
 }
@@ -116,6 +119,8 @@ const LOAD_SPLAT: Partial<Record<MemoryOp, MemoryOp>> = {
 
 /** Collects nodes and statements, then writes them with `emit`. */
 export class Code {
+  /** Whether relaxed vector instructions may be used. */
+  readonly relaxed: boolean;
   readonly #f: FunctionBuilder;
   readonly #root: Block = new Block(null);
   readonly #free = new Map<ValueType, Local[]>();
@@ -125,8 +130,9 @@ export class Code {
   /** Distinguishes loads before and after a stage that stores. */
   #epoch = 0;
 
-  constructor(f: FunctionBuilder) {
+  constructor(f: FunctionBuilder, relaxed: boolean) {
     this.#f = f;
+    this.relaxed = relaxed;
     this.#block = this.#root;
   }
 
@@ -150,6 +156,11 @@ export class Code {
     }
     const known = home.table.get(text);
     if (known !== undefined) return known;
+    for (const guard of this.#guards(home)) {
+      const inside = guard.table.get(text);
+      if (inside !== undefined) return inside;
+      home = guard;
+    }
     const node: Node = {
       id: this.#count++,
       type,
@@ -162,6 +173,24 @@ export class Code {
     };
     home.table.set(text, node);
     return node;
+  }
+
+  /** The guarded blocks between a block and this one, if there are no others; outermost first. */
+  #guards(home: Block): Block[] {
+    const guards: Block[] = [];
+    let block: Block | null = this.#block;
+    for (; block !== null && block !== home; block = block.parent) {
+      if (!block.guarded) return [];
+      guards.unshift(block);
+    }
+    return guards;
+  }
+
+  /** Whether a node cannot leave the innermost loop. */
+  isInnermost(n: Node): boolean {
+    let block = this.#block;
+    while (block.guarded && block.parent !== null) block = block.parent;
+    return n.home.depth >= block.depth;
   }
 
   /** A parameter of the function. */
@@ -343,9 +372,19 @@ export class Code {
     this.#inside((block) => ({ kind: "when", condition, body: block }), body);
   }
 
-  #inside(make: (block: Block) => Statement, body: () => void): void {
+  /** Like `when`; what only the body needs is computed in it, even if it could be outside. */
+  guard(condition: Node, body: () => void): void {
+    this.#inside((block) => ({ kind: "when", condition, body: block }), body, true);
+  }
+
+  /** Lanes of `yes` where the mask is all ones, of `no` where it is all zeros. */
+  blend(mask: Node, yes: Node, no: Node): Node {
+    return this.op(this.relaxed ? "i32x4.relaxed_laneselect" : "v128.bitselect", yes, no, mask);
+  }
+
+  #inside(make: (block: Block) => Statement, body: () => void, guarded = false): void {
     const outside = this.#block;
-    const block = new Block(outside);
+    const block = new Block(outside, guarded);
     outside.statements.push(make(block));
     this.#block = block;
     body();

@@ -1,8 +1,10 @@
 // The numbers of a launch as nodes, and loops over domain axes that move the buffers' pointers.
 // Not here: what is computed inside the loops.
-import type { Kernel, StrideClass } from "../../../../core/ir/kernel.ts";
+import { type Kernel, stageExprs, type StrideClass } from "../../../../core/ir/kernel.ts";
+import type { Expr } from "../../../../core/ir/expr.ts";
 import { DTYPES } from "../../../../core/dtype.ts";
 import type { Code, Node, Variable } from "./code.ts";
+import { type Choice, findChoices } from "./lazy.ts";
 import type { LaunchLayout } from "./layout.ts";
 import { SCALAR_TYPE } from "./scalar.ts";
 
@@ -35,6 +37,8 @@ export interface Range {
 export class Frame {
   readonly code: Code;
   readonly kernel: Kernel;
+  /** Choices of which one side is skipped where no lane takes it. */
+  readonly choices: ReadonlyMap<Expr, Choice>;
   readonly #layout: LaunchLayout;
   readonly #params: Node;
 
@@ -43,6 +47,7 @@ export class Frame {
     this.kernel = kernel;
     this.#layout = layout;
     this.#params = params;
+    this.choices = findChoices(kernel.stages.flatMap(stageExprs));
   }
 
   #word(at: number): Node {

@@ -35,13 +35,13 @@ class Words {
   pick(x: Node, limit: number, yes: Node, no: Node): Node {
     const c = this.#code;
     if (this.#wide) {
-      return c.op("v128.bitselect", yes, no, c.op("i32x4.gt_s", x, this.constant(limit)));
+      return c.blend(c.op("i32x4.gt_s", x, this.constant(limit)), yes, no);
     }
     return c.op("select", yes, no, c.op("i32.gt_s", x, c.i32(limit)));
   }
 
   /** A float op on bit patterns. */
-  float(name: "add" | "mul", a: Node, b: number): Node {
+  float(name: "add" | "sub", a: Node, b: number): Node {
     const c = this.#code;
     const right = c.f32(b);
     if (this.#wide) return c.op(`f32x4.${name}` as PlainOp, a, c.splat(right));
@@ -56,11 +56,15 @@ class Words {
 export function float16ToFloat32(code: Code, bits: Node): Node {
   const w = new Words(code, bits.type === "v128");
   const rest = w.bits("and", bits, 0x7fff);
-  // The exponent is rebiased by a multiplication, which also normalises subnormals.
-  const scaled = w.float("mul", w.shift("shl", rest, 13), 2 ** 112);
-  const special = w.bits("or", scaled, 0x7f800000);
+  const shifted = w.shift("shl", rest, 13);
+  const bias = w.constant(0x38000000);
+  const normal = w.op("add", shifted, bias);
+  const special = w.op("add", normal, bias);
+  // A subnormal m 2^-24 is 2^-14 (1 + m 2^-10) - 2^-14: no product, which would be slow on them.
+  const small = w.float("sub", w.op("add", shifted, w.constant(0x38800000)), 2 ** -14);
+  const large = w.pick(rest, 0x7bff, special, normal);
   const sign = w.shift("shl", w.bits("and", bits, 0x8000), 16);
-  return w.bits("or", w.pick(rest, 0x7bff, special, scaled), sign);
+  return w.bits("or", w.pick(rest, 0x3ff, large, small), sign);
 }
 
 /** bfloat16 bits (upper bits of the word ignored) to float32 bits. */

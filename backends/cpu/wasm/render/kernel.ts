@@ -39,7 +39,7 @@ export function renderKernel(source: Kernel, target: RenderTarget): Uint8Array<A
   // Numbers from JavaScript: a 64-bit address as a float64, which spares a BigInt.
   const number = target.ptr === "i64" ? "f64" : "i32";
   const f = module.func({ params: [number, number, number], export: "run" });
-  const code = new Code(f);
+  const code = new Code(f, target.relaxed);
   const param = (i: number): Node =>
     target.ptr === "i64" ? code.op("i64.trunc_sat_f64_u", code.param(i)) : code.param(i);
   const frame = new Frame(code, kernel, launchLayout(kernel, target.ptr), param(0));

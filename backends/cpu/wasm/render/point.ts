@@ -4,9 +4,12 @@ import { type ComputeType, DTYPES } from "../../../../core/dtype.ts";
 import { InternalError } from "../../../../core/errors.ts";
 import type { Expr } from "../../../../core/ir/expr.ts";
 import type { Code, Node, StoreItem } from "./code.ts";
+import { Cell, setCells } from "./cell.ts";
 import type { Frame, Place } from "./frame.ts";
+import type { Choice } from "./lazy.ts";
 import { constantNode, emitScalar } from "./scalar.ts";
 import {
+  isScalar,
   loadLanes,
   loadScalar,
   loadUnit,
@@ -15,7 +18,15 @@ import {
   storeUnit,
   type Value,
 } from "./storage.ts";
-import { emitVector, extract, narrowMask, splatValue, type VectorScope } from "./vector.ts";
+import {
+  anyLane,
+  emitVector,
+  extract,
+  narrowMask,
+  selectValue,
+  splatValue,
+  type VectorScope,
+} from "./vector.ts";
 
 /** Which points a {@linkcode Point} stands for. */
 export interface Lanes {
@@ -43,7 +54,7 @@ export class Point implements VectorScope {
   readonly #place: Place;
   readonly #lanes: Lanes;
   readonly #around: Surroundings;
-  readonly #values = new Map<Expr, Value>();
+  #values = new Map<Expr, Value>();
   readonly #uniform = new Map<Expr, boolean>();
 
   constructor(frame: Frame, place: Place, lanes: Lanes, around: Surroundings) {
@@ -58,11 +69,42 @@ export class Point implements VectorScope {
   value(e: Expr): Value {
     const known = this.#values.get(e);
     if (known !== undefined) return known;
+    const choice = this.#frame.choices.get(e);
+    if (choice !== undefined && this.#choose(choice)) return this.#values.get(e)!;
     const value = this.isUniform(e)
       ? [emitScalar(this, e, e.args.map((a) => this.scalar(a)))]
       : emitVector(this, e);
     this.#values.set(e, value);
     return value;
+  }
+
+  /**
+   * Computes the members of a choice, the costly side only if a lane takes it. Refuses where they
+   * may be computed outside of the loop.
+   */
+  #choose({ condition, members, side }: Choice): boolean {
+    const { code } = this;
+    const lanes = this.#lanes.axis >= 0;
+    if (lanes && this.isUniform(condition)) return false;
+    const mask = this.value(condition);
+    if (!mask.every((m) => code.isInnermost(m))) return false;
+    const usual = members.map((m) => this.full(m.args[3 - side]));
+    const cells = members.map((m) => new Cell(code, m.dtype, lanes));
+    setCells(code, cells, usual);
+    code.guard(anyLane(code, mask, side === 1), () => {
+      // What is computed in here is not known outside.
+      const outside = this.#values;
+      this.#values = new Map(outside);
+      const costly = members.map((m) => this.full(m.args[side]));
+      const chosen = members.map((m, i) => {
+        const [yes, no] = side === 1 ? [costly[i], usual[i]] : [usual[i], costly[i]];
+        return selectValue(code, m.dtype, mask, yes, no);
+      });
+      setCells(code, cells, chosen);
+      this.#values = outside;
+    });
+    members.forEach((m, i) => this.#values.set(m, cells[i].read()));
+    return true;
   }
 
   scalar(e: Expr): Node {
@@ -241,9 +283,4 @@ export class Point implements VectorScope {
     const c = constantNode(this.code, dtype, x);
     return this.#lanes.axis < 0 ? [c] : splatValue(this.code, dtype, c);
   }
-}
-
-/** Whether a value is one scalar rather than lanes. */
-export function isScalar(value: Value): boolean {
-  return value[0].type !== "v128";
 }

@@ -1,12 +1,13 @@
 // Reductions: across (every outer point folds its inner points in order, neighbouring outer points
 // side by side) and along (one outer point, its inner points side by side and folded in the end).
 // The order of the folding depends on the sizes alone, so results are the same however the outer
-// points are shared out. Not here: how sums keep their accuracy (state.ts).
+// points are shared out. Not here: how sums keep their accuracy (sum.ts).
 import type { Expr } from "../../../../core/ir/expr.ts";
 import type { Place, Walk } from "./frame.ts";
 import { type Lanes, Point } from "./point.ts";
 import { innerAxes, pointAt, type StageScope } from "./scope.ts";
-import { Cell, type FoldStage, isSum, setCells, Sum } from "./state.ts";
+import { Cell, setCells } from "./cell.ts";
+import { type FoldStage, isSum, Sum } from "./sum.ts";
 import type { Value } from "./storage.ts";
 import { extract, splatValue } from "./vector.ts";
 

@@ -1,9 +1,10 @@
 // Scans: the inner axis in order, outer points side by side where the plan says so. Not here: how
-// sums keep their accuracy (state.ts).
+// sums keep their accuracy (sum.ts).
 import type { Place } from "./frame.ts";
 import { Point } from "./point.ts";
 import { innerAxes, pointAt, type StageScope, storeValues } from "./scope.ts";
-import { Cell, type FoldStage, isSum, setCells, Sum } from "./state.ts";
+import { Cell, setCells } from "./cell.ts";
+import { type FoldStage, isSum, Sum } from "./sum.ts";
 import type { Value } from "./storage.ts";
 
 type ScanStage = Extract<FoldStage, { kind: "scan" }>;

@@ -18,6 +18,11 @@ import {
  */
 export type Value = readonly Node[];
 
+/** Whether a value is one scalar rather than lanes. */
+export function isScalar(value: Value): boolean {
+  return value[0].type !== "v128";
+}
+
 const SCALAR_LOAD: Partial<Record<DType, MemoryOp>> = {
   bool: "i32.load8_u",
   uint8: "i32.load8_u",

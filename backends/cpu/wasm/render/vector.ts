@@ -7,7 +7,7 @@ import type { CoreOp, Expr, ExtraOp } from "../../../../core/ir/expr.ts";
 import type { LaneOp, PlainOp } from "../asm/mod.ts";
 import type { Code, Node } from "./code.ts";
 import { emitScalar, isFloatType, refuse, type ScalarScope } from "./scalar.ts";
-import type { Value } from "./storage.ts";
+import { isScalar, type Value } from "./storage.ts";
 
 /** What the vector forms need to know of the place they are used at. */
 export interface VectorScope extends ScalarScope {
@@ -107,11 +107,19 @@ function each(code: Code, op: PlainOp, ...args: Value[]): Value {
   return args[0].map((_, half) => code.op(op, ...args.map((a) => a[half])));
 }
 
-/** Bool arguments brought to one width: the wide one only if all are wide. */
+/** Lanes of `yes` where the mask, in lanes of the same width, is set; else of `no`. */
+export function blendValue(code: Code, mask: Value, yes: Value, no: Value): Value {
+  return mask.map((m, half) => code.blend(m, yes[half], no[half]));
+}
+
+/** Bools brought to one width: the wide one only if all are wide. */
+function sameWidth(code: Code, values: readonly Value[]): Value[] {
+  if (values.every((x) => x.length === 2)) return [...values];
+  return values.map((x) => [narrowMask(code, x)]);
+}
+
 function masks(v: VectorScope, args: readonly Expr[]): Value[] {
-  const values = args.map((a) => v.vector(a));
-  if (values.every((x) => x.length === 2)) return values;
-  return values.map((x) => [narrowMask(v.code, x)]);
+  return sameWidth(v.code, args.map((a) => v.vector(a)));
 }
 
 const leaf: VectorEmit = (v, e) => v.vectorLeaf(e);
@@ -165,7 +173,7 @@ const extreme = (name: "min" | "max"): VectorEmit => (v, e) => {
   const [a, b] = e.args.map((x) => v.vector(x));
   if (e.dtype === "int32") return each(v.code, `i32x4.${name}_s`, a, b);
   const better = each(v.code, name === "min" ? "i64x2.lt_s" : "i64x2.gt_s", a, b);
-  return each(v.code, "v128.bitselect", a, b, better);
+  return blendValue(v.code, better, a, b);
 };
 
 const shift = (name: "shl" | "shr_s" | "shr_u"): VectorEmit => (v, e) => {
@@ -205,7 +213,7 @@ function quotient(v: VectorScope, a: Node, b: Node, careful: boolean): Node {
   const q = code.shuffle(half(a, b), half(upperWords(code, a), upperWords(code, b)), LOW_HALVES);
   if (!careful) return q;
   const minusOne = code.op("i32x4.eq", b, code.splat(code.i32(-1)));
-  const wrapped = code.op("v128.bitselect", code.op("i32x4.neg", a), q, minusOne);
+  const wrapped = code.blend(minusOne, code.op("i32x4.neg", a), q);
   return code.op("v128.andnot", wrapped, code.op("i32x4.eq", b, code.splat(code.i32(0))));
 }
 
@@ -233,17 +241,36 @@ const upperProduct: VectorEmit = (v, e) => {
   return [v.code.shuffle(low, high, ODD_WORDS)];
 };
 
-const choose: VectorEmit = (v, e) => {
-  const { code } = v;
-  const mask = v.vector(e.args[0]);
-  if (e.dtype === "bool") {
-    const [c, a, b] = masks(v, e.args);
-    return each(code, "v128.bitselect", a, b, c);
+/** `yes` where the condition holds, else `no`; all scalars or all lanes. */
+export function selectValue(
+  code: Code,
+  dtype: ComputeType,
+  condition: Value,
+  yes: Value,
+  no: Value,
+): Value {
+  if (isScalar(yes)) return [code.op("select", yes[0], no[0], condition[0])];
+  if (dtype === "bool") {
+    const [c, a, b] = sameWidth(code, [condition, yes, no]);
+    return blendValue(code, c, a, b);
   }
-  const [a, b] = [v.vector(e.args[1]), v.vector(e.args[2])];
-  const width = isWide(e.dtype) ? wideMask(code, mask) : [narrowMask(code, mask)];
-  return each(code, "v128.bitselect", a, b, width);
+  const mask = isWide(dtype) ? wideMask(code, condition) : [narrowMask(code, condition)];
+  return blendValue(code, mask, yes, no);
+}
+
+const choose: VectorEmit = (v, e) => {
+  const [condition, yes, no] = e.args.map((a) => v.vector(a));
+  return selectValue(v.code, e.dtype, condition, yes, no);
 };
+
+/** An i32 that is not 0 if a bool is `set` at some lane, or at the single point. */
+export function anyLane(code: Code, mask: Value, set: boolean): Node {
+  const [a, b] = mask;
+  if (isScalar(mask)) return set ? a : code.op("i32.eqz", a);
+  if (set) return code.op("v128.any_true", b === undefined ? a : code.op("v128.or", a, b));
+  const both = b === undefined ? a : code.op("v128.and", a, b);
+  return code.op("i32.eqz", code.op("i32x4.all_true", both));
+}
 
 /** Value conversion of four lanes; null where it must go lane by lane. */
 export function castVector(

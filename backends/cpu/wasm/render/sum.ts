@@ -1,47 +1,16 @@
-// What a reduction or scan carries along: plain cells, and sums of floats that lose nothing on the
-// way. Not here: loops.
+// Sums of floats that lose nothing on the way, for reductions and scans. Not here: loops.
 import type { ComputeType } from "../../../../core/dtype.ts";
 import { walk } from "../../../../core/ir/expr.ts";
 import { simpleCombine, type Stage } from "../../../../core/ir/kernel.ts";
 import type { PlainOp } from "../asm/mod.ts";
-import type { Code, Node, Variable } from "./code.ts";
-import { isScalar } from "./point.ts";
-import { castScalar, constantNode, SCALAR_TYPE } from "./scalar.ts";
-import type { Value } from "./storage.ts";
-import { castVector, extract, isWide, narrowMask, splatValue } from "./vector.ts";
+import type { Code, Node } from "./code.ts";
+import { Cell, setCells } from "./cell.ts";
+import { castScalar, constantNode } from "./scalar.ts";
+import { isScalar, type Value } from "./storage.ts";
+import { blendValue, castVector, extract, splatValue } from "./vector.ts";
 
 /** A stage that carries a state. */
 export type FoldStage = Extract<Stage, { kind: "reduce" | "scan" }>;
-
-/** A mutable value: a scalar, or lanes. */
-export class Cell {
-  readonly dtype: ComputeType;
-  readonly #code: Code;
-  readonly variables: readonly Variable[];
-
-  constructor(code: Code, dtype: ComputeType, lanes: boolean) {
-    this.dtype = dtype;
-    this.#code = code;
-    const type = lanes ? "v128" : SCALAR_TYPE[dtype];
-    const count = lanes && isWide(dtype) ? 2 : 1;
-    this.variables = Array.from({ length: count }, () => code.variable(type));
-  }
-
-  /** The value now: to be used before it is set again in the same block. */
-  read(): Value {
-    return this.variables.map((v) => this.#code.read(v));
-  }
-}
-
-/** Sets cells, all values computed before. */
-export function setCells(code: Code, cells: readonly Cell[], values: readonly Value[]): void {
-  const nodes = cells.flatMap((cell, i) => {
-    const value = values[i];
-    if (cell.dtype === "bool" && !isScalar(value)) return [narrowMask(code, value)];
-    return value;
-  });
-  if (cells.length > 0) code.set(cells.flatMap((c) => c.variables), nodes);
-}
 
 /** Whether state `i` is a sum of floats that the other states do not look at. */
 export function isSum(stage: FoldStage, i: number): boolean {
@@ -185,8 +154,7 @@ export class Sum {
     const whole = floats(code, "float64", "add", total, lost);
     const zero = nothing(code, "float64", this.#lanes);
     const some = floats(code, "float64", "gt", floats(code, "float64", "abs", lost), zero);
-    return total.map((t, h) =>
-      code.op(this.#lanes ? "v128.bitselect" : "select", whole[h], t, some[h])
-    );
+    if (this.#lanes) return blendValue(code, some, whole, total);
+    return [code.op("select", whole[0], total[0], some[0])];
   }
 }
