@@ -139,9 +139,10 @@ export function pow(x: number, y: number): number {
   return Math.pow(x, y);
 }
 
-/** The angle of (x, y), with arguments in the order of C. */
+/** The angle of (x, y), with arguments in the order of C; V8 forgets the sign of a tiny one. */
 export function atan2(y: number, x: number): number {
-  return Math.atan2(y, x);
+  const angle = Math.atan2(y, x);
+  return angle === 0 && (y < 0 || Object.is(y, -0)) ? -0 : angle;
 }
 
 const view = new DataView(new ArrayBuffer(8));

@@ -119,8 +119,9 @@ function reduceLarge(k: Kit, a: Expr): Reduced {
   const rest = ex.sub(high, ex.shl(n, k.width - 2));
   // The rest of the turn as a sum of floats: `head` is exact, in units of 2^(cut - width).
   const cut = k.width - 2 - k.mantissa - (k.width === 32 ? 1 : -1);
-  const head = k.toFloat(ex.shr(rest, cut));
-  const middle = k.toFloat(ex.and(rest, k.whole((1n << BigInt(cut)) - 1n)));
+  const rounded = ex.shr(ex.add(rest, k.whole(1n << BigInt(cut - 1))), cut);
+  const head = k.toFloat(rounded);
+  const middle = k.toFloat(ex.sub(rest, ex.shl(rounded, cut)));
   const last = k.toFloat(ex.shru(ex.shl(next, 1), k.width - k.mantissa + 1));
   const tail = ex.fma(last, 2 ** (1 - k.mantissa - cut), ex.mul(middle, 2 ** -cut));
   const turn = ex.add(head, tail);
