@@ -150,7 +150,7 @@ const TANH: Both<readonly number[]> = {
   ],
 };
 
-/** x + x^3 (coefficients[0] + …) by powers of x^2: x itself where that is tiny, its sign kept. */
+/** x + x^3 (coefficients[0] + …) by powers of x^2: x itself where that is tiny. */
 export function oddPoly(x: Expr, coefficients: readonly number[]): Expr {
   const z = ex.mul(x, x);
   return ex.fma(ex.mul(x, z), poly(z, coefficients), x);

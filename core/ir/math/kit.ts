@@ -80,13 +80,6 @@ export class Kit {
     return ex.sub(this.ofBits(ex.add(n, this.bits(this.num(magic)))), magic);
   }
 
-  /** |x| with the sign of y. */
-  copySign(x: Expr, y: Expr): Expr {
-    const sign = this.whole(1n << BigInt(this.width - 1));
-    const magnitude = ex.and(this.bits(x), ex.not(sign));
-    return this.ofBits(ex.or(magnitude, ex.and(this.bits(y), sign)));
-  }
-
   /** x (which has no sign) with the sign of y. */
   setSign(x: Expr, y: Expr): Expr {
     const sign = this.whole(1n << BigInt(this.width - 1));
