@@ -3,6 +3,7 @@
 export { enableGrad, isGradEnabled, noGrad, setGradEnabled } from "./autograd/mode.ts";
 export {
   aliasOf,
+  detached,
   type Edge,
   edgeOf,
   FunctionNode,

@@ -37,6 +37,30 @@ export function isContiguous(shape: Shape, strides: Shape): boolean {
   return true;
 }
 
+/** Whether two elements of a tensor of these strides lie in the same place. */
+export function sharesElements(shape: Shape, strides: Shape): boolean {
+  const size = sizeOf(shape);
+  const axes: { size: number; step: number }[] = [];
+  shape.forEach((n, i) => {
+    if (n > 1) axes.push({ size: n, step: Math.abs(strides[i]) });
+  });
+  if (size < 2) return false;
+  axes.sort((a, b) => a.step - b.step);
+  let reach = 0;
+  let nested = true;
+  for (const { size, step } of axes) {
+    if (step <= reach) nested = false;
+    reach += (size - 1) * step;
+  }
+  if (nested) return false;
+  if (axes[0].step === 0 || size > reach + 1) return true;
+  let places = [0];
+  for (const { size, step } of axes) {
+    places = places.flatMap((p) => Array.from({ length: size }, (_, i) => p + i * step));
+  }
+  return new Set(places).size < size;
+}
+
 /** `[2, 3]` as people write it. */
 export function showShape(shape: Shape): string {
   return `[${shape.join(", ")}]`;

@@ -14,6 +14,7 @@ import {
   reshapeStrides,
   sameShape,
   type Shape,
+  sharesElements,
   showShape,
   sizeOf,
   tryBroadcast,
@@ -199,4 +200,20 @@ Deno.test("stretched and empty tensors reshape too", () => {
   assertEquals(reshapeStrides([0, 3], [7, 9], [3, 0]), [1, 1]);
   assertEquals(reshapeStrides([], [], [1, 1]), [1, 1]);
   assertEquals(reshapeStrides([1, 1], [5, 5], []), []);
+});
+
+Deno.test("strides that lead two elements to one place are found", () => {
+  const geometry = fc.array(
+    fc.record({ size: fc.constantFrom(0, 1, 2, 3, 4), stride: fc.integer({ min: -13, max: 13 }) }),
+    { maxLength: 4 },
+  );
+  fc.assert(
+    fc.property(geometry, (axes) => {
+      const shape = axes.map((a) => a.size);
+      const strides = axes.map((a) => a.stride);
+      const places = indexes(shape).map((i) => position(i, strides));
+      assertEquals(sharesElements(shape, strides), new Set(places).size < places.length);
+    }),
+    { numRuns: 3000 },
+  );
 });

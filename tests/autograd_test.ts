@@ -19,7 +19,7 @@ import {
   noGrad,
   ones,
   ShapeError,
-  Tensor,
+  type Tensor,
   tensor,
   zeros,
 } from "../mod.ts";

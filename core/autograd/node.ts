@@ -94,6 +94,8 @@ class Saved {
           "clone() it before the change, or use the form that is not in place",
       );
     }
+    // Nothing has changed since, so it is true, though the change that made it may have counted up afterwards.
+    if (this.#storage !== null) x.impl.history = this.#storage.history;
     return x;
   }
 
@@ -103,19 +105,27 @@ class Saved {
   }
 }
 
+/** The same elements, cut off from the graph. */
+export function detached(x: Tensor): Tensor {
+  const { storage, strides, offset, traced } = x.impl;
+  const y = new Tensor({
+    storage,
+    shape: x.shape,
+    strides,
+    offset,
+    dtype: x.dtype,
+    place: x.place,
+    traced,
+  });
+  y.impl.history = DETACHED;
+  return y;
+}
+
 /** A second tensor on the same storage with the same place in the graph. */
 export function aliasOf(x: Tensor): Tensor {
   const impl = x.impl;
-  const y = new Tensor({
-    storage: impl.storage,
-    shape: x.shape,
-    strides: impl.strides,
-    offset: impl.offset,
-    dtype: x.dtype,
-    place: x.place,
-    traced: impl.traced,
-  });
   const edge = edgeOf(x);
+  const y = detached(x);
   y.impl.requiresGrad = impl.requiresGrad;
   y.impl.history = impl.history;
   if (edge !== null) {
@@ -125,22 +135,34 @@ export function aliasOf(x: Tensor): Tensor {
   return y;
 }
 
+/** The history of tensors that follow none: detached ones. */
+export const DETACHED = -1;
+
+/** Whether a recorded change through another tensor has given the elements a history that `x` does not know. */
+export function isStale({ impl }: Tensor): boolean {
+  const { storage, history } = impl;
+  if (storage === null || history === storage.history || history === DETACHED) return false;
+  return !impl.requiresGrad || (impl.node !== null && !impl.node.isLeaf);
+}
+
+/** Refuses a tensor whose history is no longer true. */
+export function checkHistory(x: Tensor): void {
+  if (!isStale(x)) return;
+  throw new GradError(
+    `Cannot record an op on this ${x.dtype} tensor of shape ${
+      showShape(x.shape)
+    }: its elements were ` +
+      "changed in place through another view while gradients were recorded, so its own history is no longer " +
+      "true; go on with the tensor that was changed and take views of it again, or detach() this one",
+  );
+}
+
 /** Where the gradient of a tensor goes, or null if it needs none. */
 export function edgeOf(x: Tensor): Edge | null {
   const impl = x.impl;
+  checkHistory(x);
   if (!impl.requiresGrad) return null;
   if (impl.node === null) impl.node = new LeafNode(x);
-  else if (
-    impl.storage !== null && !impl.node.isLeaf && impl.history !== impl.storage.history
-  ) {
-    throw new GradError(
-      `Cannot record an op on this ${x.dtype} tensor of shape ${
-        showShape(x.shape)
-      }: its elements were changed in place ` +
-        "through another view while gradients were recorded, so its own history is no longer true; " +
-        "take the view again from the changed tensor",
-    );
-  }
   return { node: impl.node, index: impl.nodeIndex };
 }
 

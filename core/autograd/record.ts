@@ -5,14 +5,16 @@ import type { Attrs, Op, Operand } from "../op.ts";
 import { showShape } from "../shape.ts";
 import { Tensor } from "../tensor.ts";
 import { isGradEnabled } from "./mode.ts";
-import { edgeOf, type GradNode, OpNode } from "./node.ts";
+import { checkHistory, edgeOf, type GradNode, OpNode } from "./node.ts";
 
 /** Whether a call with these operands is to be recorded. */
 export function needsGrad(operands: readonly Operand[]): boolean {
   if (!isGradEnabled()) return false;
   for (let i = 0; i < operands.length; i++) {
     const x = operands[i];
-    if (typeof x === "object" && x.impl.requiresGrad) return true;
+    if (typeof x !== "object") continue;
+    if (x.impl.requiresGrad) return true;
+    checkHistory(x);
   }
   return false;
 }

@@ -2,11 +2,18 @@
 // Not here: what is in a plan (core/compiler), how it runs (run.ts), gradients (autograd).
 import { attachInPlace, checkInPlace, edgeOf, needsGrad, record } from "../autograd.ts";
 import { type DType, DTYPES } from "../dtype.ts";
-import { DTypeError, InternalError, PlaceError, ShapeError, TraceError } from "../errors.ts";
+import {
+  DTypeError,
+  InternalError,
+  PlaceError,
+  ShapeError,
+  TraceError,
+  ValueError,
+} from "../errors.ts";
 import { Graph, type GraphOperand } from "../ir/graph.ts";
 import type { Attrs, ElementwiseOp, Op, Operand, ViewOp } from "../op.ts";
 import { Place } from "../place.ts";
-import { contiguousStrides, sameShape, showShape, sizeOf } from "../shape.ts";
+import { contiguousStrides, sameShape, sharesElements, showShape, sizeOf } from "../shape.ts";
 import { Storage } from "../storage.ts";
 import { Tensor } from "../tensor.ts";
 import type { Backend, Compiled } from "../../backends/backend.ts";
@@ -235,8 +242,10 @@ function callView(op: ViewOp, x: Tensor, attrs: Attrs): Tensor {
     dtype: x.dtype,
     place: x.place,
   });
-  if (source === x) out.impl.base = x.impl.base ?? x;
-  else source.dispose(); // the copy lives as long as the view of it
+  if (source === x) {
+    out.impl.base = x.impl.base ?? x;
+    out.impl.history = x.impl.history;
+  } else source.dispose(); // the copy lives as long as the view of it
   return out;
 }
 
@@ -375,9 +384,11 @@ export function callInto(
     targets.forEach((t, i) => {
       if (t.impl.traced === null) {
         throw new TraceError(
-          `Cannot change an outside tensor in place by ${op.name} while tracing ${tracer.name}`,
+          `Cannot change an outside tensor in place by ${op.name} while tracing ${tracer.name}: ` +
+            "pass it as an input and return its new value",
         );
       }
+      checkFits(op, t, outs[i]);
       t.impl.traced = outs[i].impl.traced;
       t.impl.node = outs[i].impl.node;
       t.impl.nodeIndex = outs[i].impl.nodeIndex;
@@ -387,12 +398,22 @@ export function callInto(
   }
   const backend = placeOf(op, [...operands, ...targets], attrs);
   const recording = needsGrad([...operands, ...targets]);
-  for (const t of targets) checkInPlace(op.name, t, recording);
-  const safe = operands.map((
-    x,
-  ) => (typeof x === "object" && overlaps(x, targets) ? makeContiguous(x, true) : x));
-  // What the gradient will read must be what it was before the change.
-  const recorded = recording ? operands.map((x, i) => kept(op, x, i, operands, targets)) : operands;
+  for (const t of targets) {
+    checkInPlace(op.name, t, recording);
+    if (!t.isContiguous && sharesElements(t.shape, t.impl.strides)) {
+      throw new ValueError(
+        `Cannot ${op.name} in place on ${
+          showShape(t.shape)
+        }: several elements share one place in ` +
+          "memory, as after expand(); clone() it first",
+      );
+    }
+  }
+  const safe = operands.map((x, i) => {
+    if (typeof x !== "object" || !targets.some((t) => t.impl.storage === x.impl.storage)) return x;
+    const may = mayOverwrite(op, operands, i, targets) && !(recording && isRead(op, operands, i));
+    return may ? x : copyBefore(x);
+  });
   const derive = recording && op.kind === "composite" && op.autoVjp;
   let done = false;
   let planned: CompiledComposite | null = null;
@@ -407,22 +428,7 @@ export function callInto(
     const into = targets.map((t) => (t.isContiguous ? slotOf(safe, t) : -1));
     planned = planOf(op, safe, attrs, backend, derive, into);
     const { outputs } = planned.executable.plan;
-    targets.forEach((t, i) => {
-      const o = outputs[i];
-      if (o.dtype !== t.dtype) {
-        throw new DTypeError(
-          `Cannot ${op.name} in place on ${t.dtype}: the result is ${o.dtype}; cast the operands, or use the form that is not in place`,
-        );
-      }
-      if (!sameShape(o.shape, t.shape)) {
-        throw new ShapeError(
-          `Cannot ${op.name} in place on ${showShape(t.shape)}: the result has shape ${
-            showShape(o.shape)
-          }; ` +
-            "use the form that is not in place",
-        );
-      }
-    });
+    targets.forEach((t, i) => checkFits(op, t, outputs[i]));
     all = runPlanned(planned, safe, backend, targets);
     targets.forEach((t, i) => {
       if (all[i] !== t) {
@@ -436,29 +442,59 @@ export function callInto(
     // The new history is made on fresh tensors and then moved, since the operands may be the targets.
     const fresh = targets.map((t) => t.detach());
     if (planned !== null && planned.derived !== null) {
-      recordDerived(op, planned.derived, recorded, fresh, fresh.concat(all.slice(fresh.length)));
-    } else record(op, recorded, attrs, fresh);
+      recordDerived(op, planned.derived, safe, fresh, fresh.concat(all.slice(fresh.length)));
+    } else record(op, safe, attrs, fresh);
     attachInPlace(targets, fresh);
   }
   return targets;
 }
 
-/** The operand itself, or a copy if it is about to change and a gradient will read it. */
-function kept(
+/** Refuses a result that the target cannot take. */
+function checkFits(
   op: Op,
-  x: Operand,
-  i: number,
+  target: Tensor,
+  result: { readonly shape: readonly number[]; readonly dtype: DType },
+): void {
+  if (result.dtype !== target.dtype) {
+    throw new DTypeError(
+      `Cannot ${op.name} in place on ${target.dtype}: the result is ${result.dtype}; cast the operands, or use the form that is not in place`,
+    );
+  }
+  if (!sameShape(result.shape, target.shape)) {
+    throw new ShapeError(
+      `Cannot ${op.name} in place on ${showShape(target.shape)}: the result has shape ${
+        showShape(result.shape)
+      }; use the form that is not in place`,
+    );
+  }
+}
+
+/** Whether operand `i`, which shares memory with a target, may be overwritten while the op runs. */
+function mayOverwrite(
+  op: Op,
   operands: readonly Operand[],
+  i: number,
   targets: readonly Tensor[],
-): Operand {
-  if (typeof x !== "object" || !targets.some((t) => t.impl.storage === x.impl.storage)) return x;
-  const derived = op.kind === "composite" && op.autoVjp;
+): boolean {
+  const x = operands[i] as Tensor;
+  if (targets.some((t) => t.impl.storage === x.impl.storage && !sameElements(x, t))) return false;
+  if (op.kind === "elementwise" && op.shape === undefined && op.indexed === undefined) return true;
+  // The plan looks after one operand that is the target; another one in the same memory it cannot see.
+  return !operands.some((y, k) => k < i && typeof y === "object" && sameElements(x, y));
+}
+
+/** Whether a gradient that will be needed reads operand `i`. */
+function isRead(op: Op, operands: readonly Operand[], i: number): boolean {
+  if (op.kind === "composite" && op.autoVjp) return true;
   const saves = op.saves ?? "in";
-  if (!derived && saves !== "in" && saves !== "both") return x;
+  if (saves !== "in" && saves !== "both") return false;
   const { reads } = op;
-  const read = derived || reads === undefined ||
+  return reads === undefined ||
     operands.some((y, k) => typeof y === "object" && y.requiresGrad && reads[k]?.includes(i));
-  if (!read) return x;
+}
+
+/** A copy of an operand that is about to change, with the history that it has now. */
+function copyBefore(x: Tensor): Tensor {
   const edge = edgeOf(x);
   const copy = makeContiguous(x, true);
   if (edge !== null) {
@@ -484,9 +520,4 @@ function sameElements(a: Tensor, b: Tensor): boolean {
   return a.impl.storage === b.impl.storage && a.impl.offset === b.impl.offset &&
     a.dtype === b.dtype &&
     sameShape(a.shape, b.shape) && sameShape(a.impl.strides, b.impl.strides);
-}
-
-/** Whether an operand shares memory with a target without being it. */
-function overlaps(x: Tensor, targets: readonly Tensor[]): boolean {
-  return targets.some((t) => t.impl.storage === x.impl.storage && !sameElements(x, t));
 }

@@ -1,22 +1,12 @@
 // Loads the engine: fills the late-bound slots of core with dispatch, reading, gradients and printing.
-import { aliasOf, backward, registerHook, setGrad, setRequiresGrad } from "../autograd.ts";
+import { backward, detached, registerHook, setGrad, setRequiresGrad } from "../autograd.ts";
 import { formatHtml, formatTensor } from "../format.ts";
 import { engine } from "../op.ts";
 import { runtime } from "../tensor_base.ts";
-import type { Tensor } from "../tensor.ts";
 import { currentBackendOf } from "../../backends/registry.ts";
 import { call, callInto, callMany } from "./dispatch.ts";
 import { setReservedSource } from "./memory.ts";
 import { data, dataSync, empty, fromData, hostView, to, toNested } from "./reading.ts";
-
-/** The same elements, cut off from the gradient graph. */
-function detached(x: Tensor): Tensor {
-  const y = aliasOf(x);
-  y.impl.requiresGrad = false;
-  y.impl.node = null;
-  y.impl.nodeIndex = 0;
-  return y;
-}
 
 Object.assign(engine, { call, callMany, callInto, fromData, empty, hostView });
 Object.assign(runtime, {
