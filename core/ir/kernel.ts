@@ -31,7 +31,8 @@ export interface KernelOutput {
  * A stage runs over all inner points of one outer point, after the stages before it.
  * - `map`: values at every (outer, inner) point.
  * - `reduce`: folds `lift` over the inner points, starting from `init`: combine(left, right) → left.
- *   combine is associative and commutative, so any grouping may be taken. Its results are read by
+ *   combine is associative and commutative and init leaves every value as it is, so any grouping may
+ *   be taken. Its results are read by
  *   later stages as "result". If it is a plain sum of floats, renderers sum in blocks (DESIGN: a
  *   float32 sum of 10^8 ones is 10^8).
  * - `scan`: like reduce, in order along the only inner axis, giving `values` (which may read "left",

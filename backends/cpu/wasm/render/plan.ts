@@ -24,11 +24,14 @@ const ONE_BY_ONE: Plan = { across: true, copies: 0 };
 
 interface Cost {
   readonly nodes: number;
+  /** Instructions for four points, roughly: one by one, and side by side. */
   readonly scalar: number;
   readonly vector: number;
+  /** What scattered accesses cost beyond their instructions. */
+  readonly scattered: number;
 }
 
-/** Instructions for four points, roughly, if lanes lie along the axis that `classes` speak of. */
+/** What a kernel or stage costs if lanes lie along the axis, which the classes speak of. */
 function cost(
   kernel: Kernel,
   roots: readonly Expr[],
@@ -39,6 +42,7 @@ function cost(
   let nodes = 0;
   let scalar = 0;
   let vector = 0;
+  let scattered = 0;
   const varying = new Set<Expr>();
   walk(roots, (e) => {
     switch (e.op) {
@@ -49,6 +53,7 @@ function cost(
           return;
         }
         scalar += 4;
+        if (kind === "any") scattered += 2;
         vector += kind === "any" ? 6 : DTYPES[kernel.inputs[e.index!].dtype].bytes === 8 ? 2 : 1;
         break;
       }
@@ -72,8 +77,9 @@ function cost(
   for (const kind of outputs) {
     scalar += 4;
     vector += kind === "any" ? 4 : 1;
+    if (kind === "any") scattered += 2;
   }
-  return { nodes, scalar, vector };
+  return { nodes, scalar, vector, scattered };
 }
 
 function copiesFor(c: Cost): number {
@@ -102,8 +108,9 @@ export function planKernel(kernel: Kernel): Plan {
     outerRank + innerRank - 1,
   );
   const scans = stages.some((s) => s.kind === "scan");
-  const alongCost = scans ? Math.max(along.scalar, along.vector) : along.vector;
-  if (across.vector < alongCost && across.vector < across.scalar) {
+  const alongCost = scans ? along.scalar : Math.min(along.scalar, along.vector) + along.scattered;
+  const acrossCost = across.vector + across.scattered;
+  if (acrossCost < alongCost && across.vector < across.scalar) {
     return { across: true, copies: copiesFor(across) };
   }
   return { across: false, copies: 0 };
