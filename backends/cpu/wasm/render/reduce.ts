@@ -1,22 +1,24 @@
 // Reductions: across (every outer point folds its inner points in order, neighbouring outer points
 // side by side) and along (one outer point, its inner points side by side and folded in the end).
 // The order of the folding depends on the sizes alone, so results are the same however the outer
-// points are shared out. Not here: how sums keep their accuracy (sum.ts).
+// points are shared out. Not here: how single states are carried (sum.ts, extreme.ts).
 import type { Expr } from "../../../../core/ir/expr.ts";
 import type { Place, Walk } from "./frame.ts";
 import { type Lanes, Point } from "./point.ts";
 import { innerAxes, pointAt, type StageScope } from "./scope.ts";
 import { Cell, setCells } from "./cell.ts";
-import { type FoldStage, isSum, Sum } from "./sum.ts";
+import { type Carrier, carrierOf, type FloatType, type FoldStage } from "./carrier.ts";
+import { Extreme } from "./extreme.ts";
+import { Sum } from "./sum.ts";
 import type { Value } from "./storage.ts";
 import { extract, splatValue } from "./vector.ts";
 
 /** Additions in a row before a partial sum joins its total. */
 const ROUNDS = 64;
 
-/** The states of a stage: sums, or cells that its combine updates. */
+/** The states of a stage: some have carriers, others cells that the combine updates. */
 class States {
-  readonly sums: (Sum | null)[];
+  readonly carriers: (Carrier | null)[];
   /** By copy, then by state. */
   readonly cells: (Cell | null)[][];
   readonly #scope: StageScope;
@@ -25,31 +27,42 @@ class States {
   constructor(
     scope: StageScope,
     stage: FoldStage,
-    options: { lanes: boolean; copies: number; sums: boolean },
+    options: { lanes: boolean; copies: number; carriers: boolean },
   ) {
     const { code } = scope.frame;
     const { lanes, copies } = options;
     this.#scope = scope;
     this.#stage = stage;
-    this.sums = stage.combine.map((e, i) =>
-      options.sums && isSum(stage, i)
-        ? new Sum(code, e.dtype as "float32" | "float64", { lanes, parts: copies })
-        : null
-    );
+    this.carriers = stage.combine.map((e, i) => {
+      const name = options.carriers ? carrierOf(stage, i) : null;
+      if (name === null) return null;
+      const dtype = e.dtype as FloatType;
+      return name === "sum"
+        ? new Sum(code, dtype, { lanes, parts: copies })
+        : new Extreme(code, dtype, { name, lanes, parts: copies });
+    });
     this.cells = Array.from(
       { length: copies },
-      () => stage.combine.map((e, i) => this.sums[i] ? null : new Cell(code, e.dtype, lanes)),
+      () => stage.combine.map((e, i) => this.carriers[i] ? null : new Cell(code, e.dtype, lanes)),
     );
   }
 
-  get hasSums(): boolean {
-    return this.sums.some((s) => s !== null);
+  get hasBlocks(): boolean {
+    return this.carriers.some((c) => c?.hasBlocks);
   }
 
-  /** Starts everything; sums from nothing if they are told so. */
-  start(init: readonly Value[], sumsFromNothing = false): void {
+  /** Starts everything. Other states may start from the same values: one of them is first. */
+  start(init: readonly Value[], first: boolean): void {
     for (const cells of this.cells) this.#setCells(cells, init);
-    this.sums.forEach((s, i) => s?.start(sumsFromNothing ? undefined : init[i]));
+    this.carriers.forEach((c, i) => c?.start(init[i], first));
+  }
+
+  open(): void {
+    this.carriers.forEach((c) => c?.open());
+  }
+
+  close(): void {
+    this.carriers.forEach((c) => c?.close());
   }
 
   #setCells(cells: readonly (Cell | null)[], values: readonly Value[]): void {
@@ -57,13 +70,13 @@ class States {
     setCells(this.#scope.frame.code, own.map((i) => cells[i]!), own.map((i) => values[i]));
   }
 
-  /** Combines a state with what comes to it, leaving out the sums. */
+  /** Combines a state with what comes to it, leaving out the carriers. */
   combine(left: readonly Value[], right: readonly Value[], place: Place, lanes: Lanes): Value[] {
     const point = new Point(this.#scope.frame, place, lanes, { results: [], left, right });
-    return this.#stage.combine.map((e, i) => this.sums[i] ? [] : point.full(e));
+    return this.#stage.combine.map((e, i) => this.carriers[i] ? [] : point.full(e));
   }
 
-  /** Combines the states of the first copy, but for sums, with what comes to them. */
+  /** Combines the states of the first copy, but for carriers, with what comes to them. */
   combineCells(right: readonly Value[], place: Place, lanes: Lanes): void {
     const [cells] = this.cells;
     if (cells.every((c) => c === null)) return;
@@ -81,35 +94,35 @@ class States {
     if (cells.some((c) => c !== null)) {
       this.#setCells(cells, this.combine(this.values(options.copy), right, place, lanes));
     }
-    this.sums.forEach((s, i) => {
-      if (options.direct) s?.addDirectly(right[i]);
-      else s?.add(right[i], options.copy);
+    this.carriers.forEach((c, i) => {
+      if (options.direct) c?.addDirectly(right[i]);
+      else c?.add(right[i], options.copy);
     });
   }
 
-  /** The states of a copy; sums are left out. */
+  /** The states of a copy; carriers are left out. */
   values(copy: number): Value[] {
     return this.cells[copy].map((c) => c === null ? [] : c.read());
   }
 
-  /** What a walk along the innermost axis does around its blocks. */
-  block(points: number): Walk["block"] {
-    if (!this.hasSums) return undefined;
-    return {
-      points,
-      open: () => this.sums.forEach((s) => s?.open()),
-      close: () => this.sums.forEach((s) => s?.close()),
-    };
-  }
-
   /** The final states. */
   results(): Value[] {
-    return this.cells[0].map((c, i) => c === null ? this.sums[i]!.value() : c.read());
+    return this.cells[0].map((c, i) => c === null ? this.carriers[i]!.value() : c.read());
   }
 }
 
 function liftAt(point: Point, lift: readonly Expr[]): Value[] {
   return lift.map((e) => point.full(e));
+}
+
+/** What a walk along the innermost axis does around its blocks. */
+function blocksOf(states: readonly States[], points: number): Walk["block"] {
+  if (!states[0].hasBlocks) return undefined;
+  return {
+    points,
+    open: () => states.forEach((s) => s.open()),
+    close: () => states.forEach((s) => s.close()),
+  };
 }
 
 /** A reduction with the outer points side by side. */
@@ -119,8 +132,8 @@ export function reduceAcross(scope: StageScope, stage: FoldStage): void {
   const axis = axes.pop();
   const lanes = groups[0].axis >= 0;
   const states = groups.map((_, g) => {
-    const s = new States(scope, stage, { lanes, copies: 1, sums: axis !== undefined });
-    s.start(liftAt(pointAt(scope, place, g), stage.init));
+    const s = new States(scope, stage, { lanes, copies: 1, carriers: axis !== undefined });
+    s.start(liftAt(pointAt(scope, place, g), stage.init), true);
     return s;
   });
   const body = (inside: Place): void => {
@@ -131,13 +144,7 @@ export function reduceAcross(scope: StageScope, stage: FoldStage): void {
   };
   if (axis === undefined) body(place);
   else {
-    const block = states[0].hasSums
-      ? {
-        points: ROUNDS,
-        open: () => states.forEach((s) => s.sums.forEach((x) => x?.open())),
-        close: () => states.forEach((s) => s.sums.forEach((x) => x?.close())),
-      }
-      : undefined;
+    const block = blocksOf(states, ROUNDS);
     frame.nest(place, axes, buffers, (row) => {
       frame.walk(row, axis, buffers, [{ step: 1, body, block }]);
     });
@@ -154,13 +161,13 @@ export function reduceAlong(scope: StageScope, stage: FoldStage, copies: number)
   const size = frame.size(axis);
   const [single] = scope.groups;
   const init = liftAt(pointAt(scope, place, 0), stage.init);
-  const total = new States(scope, stage, { lanes: false, copies: 1, sums: true });
-  total.start(init);
+  const total = new States(scope, stage, { lanes: false, copies: 1, carriers: true });
+  total.start(init, true);
 
   const enough = code.ptrOp("ge_s", size, code.ptrConst(4));
   code.when(enough, () => {
-    const states = new States(scope, stage, { lanes: true, copies, sums: true });
-    states.start(stage.init.map((e, i) => splatValue(code, e.dtype, init[i][0])), true);
+    const states = new States(scope, stage, { lanes: true, copies, carriers: true });
+    states.start(stage.init.map((e, i) => splatValue(code, e.dtype, init[i][0])), false);
     const many = (count: number, direct: boolean) => (inside: Place): void => {
       for (let copy = 0; copy < count; copy++) {
         const lanes = { axis, copy };
@@ -171,7 +178,7 @@ export function reduceAlong(scope: StageScope, stage: FoldStage, copies: number)
     const step = 4 * copies;
     frame.nest(place, axes, buffers, (row) => {
       frame.walk(row, axis, buffers, [
-        { step, body: many(copies, false), block: states.block(step * ROUNDS) },
+        { step, body: many(copies, false), block: blocksOf([states], step * ROUNDS) },
         ...(copies > 1 ? [{ step: 4, body: many(1, true) }] : []),
       ]);
     });
@@ -180,11 +187,11 @@ export function reduceAlong(scope: StageScope, stage: FoldStage, copies: number)
     for (let c = 1; c < copies; c++) all = states.combine(all, states.values(c), place, lanes);
     for (let k = 0; k < 4; k++) {
       const right = all.map((v, i) =>
-        total.sums[i] ? [] : [extract(code, stage.combine[i].dtype, v, k)]
+        total.carriers[i] ? [] : [extract(code, stage.combine[i].dtype, v, k)]
       );
       total.combineCells(right, place, single);
     }
-    total.sums.forEach((s, i) => s?.addLanes(states.sums[i]!));
+    total.carriers.forEach((c, i) => c?.addLanes(states.carriers[i]!));
   });
 
   const rest = code.ptrOp("and", size, code.ptrConst(3));

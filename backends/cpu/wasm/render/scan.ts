@@ -4,7 +4,8 @@ import type { Place } from "./frame.ts";
 import { Point } from "./point.ts";
 import { innerAxes, pointAt, type StageScope, storeValues } from "./scope.ts";
 import { Cell, setCells } from "./cell.ts";
-import { type FoldStage, isSum, Sum } from "./sum.ts";
+import { carrierOf, type FloatType, type FoldStage } from "./carrier.ts";
+import { Sum } from "./sum.ts";
 import type { Value } from "./storage.ts";
 
 type ScanStage = Extract<FoldStage, { kind: "scan" }>;
@@ -17,9 +18,9 @@ export function scanAcross(scope: StageScope, stage: ScanStage): void {
   const states = groups.map((_, g) =>
     stage.init.map((e, i) => {
       const value = pointAt(scope, place, g).full(e);
-      if (isSum(stage, i)) {
-        const sum = new Sum(code, e.dtype as "float32" | "float64", { lanes, parts: 0 });
-        sum.start(value);
+      if (carrierOf(stage, i) === "sum") {
+        const sum = new Sum(code, e.dtype as FloatType, { lanes, parts: 0 });
+        sum.start(value, true);
         return sum;
       }
       const cell = new Cell(code, e.dtype, lanes);

@@ -167,8 +167,30 @@ const compare = (
   return each(v.code, op, ...e.args.map((a) => v.vector(a)));
 };
 
+/** The number of a constant that is not NaN, if it is one. */
+function constantOf(e: Expr): number | null {
+  return e.op !== "const" || Number.isNaN(Number(e.value)) ? null : Number(e.value);
+}
+
+/**
+ * The smaller or larger of x and a constant, in the one instruction that gives x where it is NaN.
+ * Of two zeros it gives x too, which is wrong for max(-0, 0) and min(0, -0).
+ */
+function bound(v: VectorScope, name: "min" | "max", x: Expr, c: Expr): Value | null {
+  const limit = constantOf(c);
+  if (limit === null || (name === "min" && Object.is(limit, -0))) return null;
+  const bound = v.vector(c);
+  const type = VECTOR_TYPE[x.dtype];
+  const nearest = each(v.code, `${type}.p${name}` as PlainOp, v.vector(x), bound);
+  const wrong = name === "max" && Object.is(limit, 0);
+  return wrong ? each(v.code, `${type}.add` as PlainOp, nearest, bound) : nearest;
+}
+
 const extreme = (name: "min" | "max"): VectorEmit => (v, e) => {
-  if (isFloatType(e.dtype)) return float(name)(v, e);
+  if (isFloatType(e.dtype)) {
+    const [x, y] = e.args;
+    return bound(v, name, x, y) ?? bound(v, name, y, x) ?? float(name)(v, e);
+  }
   if (e.dtype === "bool") return logic(name === "min" ? "and" : "or")(v, e);
   const [a, b] = e.args.map((x) => v.vector(x));
   if (e.dtype === "int32") return each(v.code, `i32x4.${name}_s`, a, b);
