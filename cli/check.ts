@@ -1,5 +1,5 @@
 // `plesio check`: the findings as text, and the verdict. Not here: finding them (probe.ts).
-import { getPlace } from "../mod.ts";
+import { getPlace } from "../backends/registry.ts";
 import {
   type Finding,
   permissionFindings,

@@ -1,7 +1,17 @@
 // What this machine and run offer: places that train, WebAssembly features, permissions.
 // Nothing here asks for a permission. Not here: how it is shown (check.ts).
-import { placeKinds, type WasmFeatures, wasmFeatures } from "../backends/registry.ts";
-import { getPlace, nn, optim, seed, setPlace, tensor } from "../mod.ts";
+import "../core/engine/mod.ts";
+import {
+  getPlace,
+  placeKinds,
+  setPlace,
+  type WasmFeatures,
+  wasmFeatures,
+} from "../backends/registry.ts";
+import { seed } from "../core/random/generator.ts";
+import * as nn from "../nn/mod.ts";
+import { tensor } from "../ops/creation.ts";
+import * as optim from "../optim/mod.ts";
 
 /** A thing that may be there, and what follows from it. */
 export interface Finding {
