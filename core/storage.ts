@@ -17,7 +17,7 @@ const registry = new FinalizationRegistry<Token>((token) => {
 
 /** Counters over all places. */
 export interface StorageStats {
-  /** Bytes of storages that are not freed (some may be garbage that V8 has not collected). */
+  /** Bytes of storages that are not freed (some may be garbage that V8 has not collected) and of running plans. */
   live: number;
   /** The highest `live` since the start or the last reset. */
   peak: number;
@@ -27,6 +27,12 @@ export interface StorageStats {
 
 /** The counters; the engine reads them, users get copies from `memory.stats()`. */
 export const storageStats: StorageStats = { live: 0, peak: 0, count: 0 };
+
+/** Counts bytes taken or (negative) given back; plans count what they hold while they run. */
+export function countBytes(bytes: number): void {
+  storageStats.live += bytes;
+  if (storageStats.live > storageStats.peak) storageStats.peak = storageStats.live;
+}
 
 let scopes: Set<Storage>[] = [];
 
@@ -74,9 +80,8 @@ export class Storage {
     this.bytes = bytes;
     this.#token = { backend, buffer, bytes };
     registry.register(this, this.#token, this.#token);
-    storageStats.live += bytes;
+    countBytes(bytes);
     storageStats.count++;
-    if (storageStats.live > storageStats.peak) storageStats.peak = storageStats.live;
     if (scopes.length > 0) scopes[scopes.length - 1].add(this);
   }
 

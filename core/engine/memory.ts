@@ -122,26 +122,28 @@ export function guardAllocation(backend: Backend, bytes: number): Buffer {
   }
 }
 
-function tensorsIn(value: unknown, found: Set<Storage>, depth = 0): void {
-  if (value instanceof Tensor) {
-    const s = value.impl.storage;
-    if (s !== null) found.add(s);
-    if (value.impl.grad !== null) tensorsIn(value.impl.grad, found, depth + 1);
-    return;
+/** Finds the storages of the tensors in a value: itself, or in arrays, Maps, Sets and fields of objects. */
+function storagesIn(value: unknown): Set<Storage> {
+  const found = new Set<Storage>();
+  const seen = new Set<object>();
+  const todo: unknown[] = [value];
+  while (todo.length > 0) {
+    const x = todo.pop();
+    if (typeof x !== "object" || x === null || seen.has(x)) continue;
+    seen.add(x);
+    if (x instanceof Tensor) {
+      if (x.impl.storage !== null) found.add(x.impl.storage);
+      todo.push(x.impl.grad);
+    } else if (x instanceof Map) todo.push(...x.keys(), ...x.values());
+    else if (x instanceof Set || Array.isArray(x)) todo.push(...x);
+    else if (!ArrayBuffer.isView(x)) todo.push(...Object.values(x));
   }
-  if (typeof value !== "object" || value === null || depth > 8) return;
-  if (value instanceof Map || value instanceof Set) {
-    for (const v of value.values()) tensorsIn(v, found, depth + 1);
-  } else if (Array.isArray(value)) {
-    for (const v of value) tensorsIn(v, found, depth + 1);
-  } else if (Object.getPrototypeOf(value) === Object.prototype) {
-    for (const v of Object.values(value)) tensorsIn(v, found, depth + 1);
-  }
+  return found;
 }
 
 /**
- * Runs `fn` and frees every tensor made in it at once, except those it returns (in arrays, records and
- * Maps too) and the gradients of leaves. Async functions are freed when they settle.
+ * Runs `fn` and frees every tensor made in it at once, except those it returns (in arrays, Maps, Sets and
+ * public fields of objects too) and the gradients of leaves. Async functions are freed when they settle.
  *
  * @throws {ValueError} if scopes close in another order than they were opened, which concurrent async scopes can do.
  * @example
@@ -167,8 +169,7 @@ export function scope<T>(fn: () => T): T {
       );
     }
     open.pop();
-    const kept = new Set<Storage>();
-    tensorsIn(result, kept);
+    const kept = storagesIn(result);
     for (const s of own) {
       if (kept.has(s)) open[open.length - 1]?.add(s);
       else s.free();

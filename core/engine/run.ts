@@ -1,7 +1,7 @@
 // Runs plans: allocates, launches, frees. Knows nothing of tensors' gradients or of tracing.
 import { type DType, DTYPES } from "../dtype.ts";
 import { InternalError, MissingKernelError } from "../errors.ts";
-import { drainFreed } from "../storage.ts";
+import { countBytes, drainFreed } from "../storage.ts";
 import type { HostArray } from "../host.ts";
 import type {
   Backend,
@@ -46,11 +46,14 @@ export class Executable {
   readonly #epilogues: readonly (Compiled | null)[];
   readonly #overrides: readonly (Override | null)[];
   readonly #lowered = new Map<number, Lowered>();
+  /** Of each slot. */
+  readonly #bytes: readonly number[];
 
   /** Compiles the kernels. */
   constructor(plan: Plan, backend: Backend) {
     this.plan = plan;
     this.#backend = backend;
+    this.#bytes = plan.slots.map((s) => bytesOf(s.dtype, s.size));
     this.#compiled = plan.steps.map((
       s,
     ) => (s.kind === "kernel" && !s.empty ? backend.compile(s.kernel) : null));
@@ -85,20 +88,31 @@ export class Executable {
       }
     }
     let at = 0;
+    let held = 0;
     try {
       for (; at < plan.steps.length; at++) {
         const step = plan.steps[at];
         for (const slot of plan.allocate[at]) {
-          buffers[slot] = allocate(backend, bytesOf(plan.slots[slot].dtype, plan.slots[slot].size));
+          const bytes = this.#bytes[slot];
+          buffers[slot] = allocate(backend, bytes);
+          countBytes(bytes);
+          held += bytes;
         }
         if (step.kind === "kernel") {
           if (!step.empty) launch(step, this.#compiled[at]!, buffers, base, scalars);
         } else this.#call(step, at, buffers, base, scalars);
-        for (const slot of plan.release[at]) backend.free(buffers[slot]);
+        for (const slot of plan.release[at]) {
+          backend.free(buffers[slot]);
+          countBytes(-this.#bytes[slot]);
+          held -= this.#bytes[slot];
+        }
       }
     } catch (e) {
       this.#freeAll(at, buffers);
       throw e;
+    } finally {
+      // What is left are outputs, which their storages count from now on.
+      countBytes(-held);
     }
     return plan.outputs.map((o) => buffers[o.slot]);
   }
