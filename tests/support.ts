@@ -62,14 +62,14 @@ export const hasTerminal: boolean = await (async () => {
 /** What Deno shows when it asks for a permission. */
 const PROMPT = "Allow? [y/n";
 
-/** What a program sent to the screen, errors included, and how often it asked for a permission. */
+/** What a program sent to the screen, errors included, and whether it asked for a permission. */
 export interface Screen {
   readonly code: number;
   readonly text: string;
-  readonly asked: number;
+  readonly asked: boolean;
 }
 
-/** Runs Deno under a pseudo-terminal; a question for a permission is counted and answered with no. */
+/** Runs Deno under a pseudo-terminal; a question for a permission ends it. */
 export async function denoInTerminal(
   args: readonly string[],
   { cwd = ROOT, env = {}, limit = 120 }: RunOptions = {},
@@ -79,22 +79,20 @@ export async function denoInTerminal(
     args: ["-qec", quoted.join(" "), "/dev/null"],
     cwd,
     env: { NO_COLOR: "1", ...env },
-    stdin: "piped",
+    stdin: "null",
     stdout: "piped",
+    stderr: "null",
     signal: AbortSignal.timeout(limit * 1000),
   }).spawn();
-  const keyboard = child.stdin.getWriter();
   let text = "";
-  let asked = 0;
+  let asked = false;
   for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
     text += part;
-    if (text.split(PROMPT).length - 1 === asked) continue;
-    asked++;
-    await keyboard.write(new TextEncoder().encode("n\n"));
+    if (asked || !text.includes(PROMPT)) continue;
+    asked = true;
+    child.kill();
   }
   const { code } = await child.status;
-  // The program has ended, so nobody may be left to close the keyboard for.
-  await keyboard.close().catch(() => {});
   return { code, text, asked };
 }
 
