@@ -1,6 +1,6 @@
 // The numbers of a launch as nodes, and loops over domain axes that move the buffers' pointers.
 // Not here: what is computed inside the loops.
-import { type Kernel, stageExprs, type StrideClass } from "../../../../core/ir/kernel.ts";
+import type { Kernel, StrideClass } from "../../../../core/ir/kernel.ts";
 import type { Expr } from "../../../../core/ir/expr.ts";
 import { DTYPES } from "../../../../core/dtype.ts";
 import type { Code, Node, Variable } from "./code.ts";
@@ -37,8 +37,7 @@ export interface Range {
 export class Frame {
   readonly code: Code;
   readonly kernel: Kernel;
-  /** Choices of which one side is skipped where no lane takes it. */
-  readonly choices: ReadonlyMap<Expr, Choice>;
+  readonly #choices = new Map<readonly Expr[], ReadonlyMap<Expr, Choice>>();
   readonly #layout: LaunchLayout;
   readonly #params: Node;
 
@@ -47,7 +46,16 @@ export class Frame {
     this.kernel = kernel;
     this.#layout = layout;
     this.#params = params;
-    this.choices = findChoices(kernel.stages.flatMap(stageExprs));
+  }
+
+  /**
+   * Choices among expressions that are evaluated together, of which one side is skipped where no
+   * lane takes it. What is evaluated elsewhere may need results and loads that are not there.
+   */
+  choicesIn(roots: readonly Expr[]): ReadonlyMap<Expr, Choice> {
+    let found = this.#choices.get(roots);
+    if (found === undefined) this.#choices.set(roots, found = findChoices(roots));
+    return found;
   }
 
   #word(at: number): Node {

@@ -47,6 +47,8 @@ export interface Surroundings {
   readonly right?: readonly Value[];
 }
 
+const NO_CHOICES: ReadonlyMap<Expr, Choice> = new Map();
+
 /** Evaluates expressions at a place. */
 export class Point implements VectorScope {
   readonly code: Code;
@@ -55,6 +57,7 @@ export class Point implements VectorScope {
   readonly #lanes: Lanes;
   readonly #around: Surroundings;
   #values = new Map<Expr, Value>();
+  #choices: ReadonlyMap<Expr, Choice> = NO_CHOICES;
   readonly #uniform = new Map<Expr, boolean>();
 
   constructor(frame: Frame, place: Place, lanes: Lanes, around: Surroundings) {
@@ -65,11 +68,23 @@ export class Point implements VectorScope {
     this.#around = around;
   }
 
+  /** Tells which expressions are to be evaluated here, so that their costly sides are skipped together. */
+  expect(roots: readonly Expr[]): this {
+    this.#choices = this.#frame.choicesIn(roots);
+    return this;
+  }
+
+  /** The values of expressions in the form of this point. */
+  all(roots: readonly Expr[]): Value[] {
+    this.expect(roots);
+    return roots.map((e) => this.full(e));
+  }
+
   /** The value of an expression: a scalar if it is the same at all points. */
   value(e: Expr): Value {
     const known = this.#values.get(e);
     if (known !== undefined) return known;
-    const choice = this.#frame.choices.get(e);
+    const choice = this.#choices.get(e);
     if (choice !== undefined && this.#choose(choice)) return this.#values.get(e)!;
     const value = this.isUniform(e)
       ? [emitScalar(this, e, e.args.map((a) => this.scalar(a)))]

@@ -112,7 +112,7 @@ class States {
 }
 
 function liftAt(point: Point, lift: readonly Expr[]): Value[] {
-  return lift.map((e) => point.full(e));
+  return point.all(lift);
 }
 
 /** What a walk along the innermost axis does around its blocks. */

@@ -33,7 +33,7 @@ export function scanAcross(scope: StageScope, stage: ScanStage): void {
   const body = (inside: Place): void => {
     groups.forEach((group, g) => {
       const { results } = scope;
-      const right = stage.lift.map((e) => pointAt(scope, inside, g).full(e));
+      const right = pointAt(scope, inside, g).all(stage.lift);
       const point = new Point(frame, inside, group, { results: results[g], left: read(g), right });
       const cells: Cell[] = [];
       const values: Value[] = [];

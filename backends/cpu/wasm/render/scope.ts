@@ -34,6 +34,7 @@ export function storeValues(
   point: Point,
 ): void {
   const items: StoreItem[] = [];
+  point.expect(values);
   for (const o of scope.outputs) items.push(...point.store(o.buffer, values[o.value]));
   scope.frame.code.store(items);
 }
