@@ -5,7 +5,7 @@ import type { GraphValue } from "./ir/graph.ts";
 import type { Place } from "./place.ts";
 import type { Shape } from "./shape.ts";
 import { isContiguous, sizeOf } from "./shape.ts";
-import { DisposedError, InternalError, ShapeError } from "./errors.ts";
+import { DisposedError, ShapeError, TraceError } from "./errors.ts";
 import type { Storage } from "./storage.ts";
 import type { GradNode } from "./autograd.ts";
 import type { Tensor } from "./tensor.ts";
@@ -173,7 +173,12 @@ export abstract class TensorBase {
       );
     }
     if (impl.storage === null) {
-      throw new InternalError("Cannot take the storage of a traced tensor: it has none");
+      throw new TraceError(
+        `Cannot use a traced ${this.dtype} tensor of shape [${
+          this.shape.join(", ")
+        }] outside of its trace: ` +
+          "it has no value; return it from what is traced, and use what the call gives",
+      );
     }
     return impl.storage;
   }

@@ -110,7 +110,7 @@ const POW_WHOLE = elementwise({
  * ```
  */
 export function pow(a: Operand, b: Operand): Tensor {
-  if (typeof a === "object" && typeof b === "number" && Number.isInteger(b)) {
+  if (typeof a === "object" && a.dtype !== "bool" && typeof b === "number" && Number.isInteger(b)) {
     const whole = isInteger(a.dtype);
     if (whole && b < 0) {
       throw new ValueError(

@@ -4,7 +4,7 @@
 import { attach, FunctionNode, grad as gradOf, setGradEnabled } from "../autograd.ts";
 import type { KeptGradient } from "../autograd/node.ts";
 import { isDifferentiable } from "../dtype.ts";
-import { InternalError } from "../errors.ts";
+
 import { type GraphNode, type GraphValue, isValue } from "../ir/graph.ts";
 import {
   anonymousComposite,
@@ -14,11 +14,11 @@ import {
   type Op,
   type Operand,
 } from "../op.ts";
-import { Tensor } from "../tensor.ts";
+import type { Tensor } from "../tensor.ts";
 import type { Backend } from "../../backends/backend.ts";
 import type { InputGeometry } from "../compiler/fuse.ts";
 import { compileGraph, type Executable } from "./run.ts";
-import { listOf, Tracer, withTracer } from "./trace.ts";
+import { Tracer, withTracer } from "./trace.ts";
 
 /** What a derived gradient of a composite is made of. */
 interface Derived {
@@ -69,8 +69,8 @@ export function compileComposite(
   return withTracer(tracer, () => {
     const was = setGradEnabled(derive);
     try {
-      const outs = listOf(body(ins, attrs));
-      const values = outs.map((t) => valueOf(op, t));
+      const outs = tracer.results(body(ins, attrs));
+      const values = outs.map((t) => t.impl.traced!);
       const graph = tracer.graph;
       const forwardNodes = graph.nodes.length;
       const forwardInputs = graph.inputs.length;
@@ -91,15 +91,6 @@ export function compileComposite(
   });
 }
 
-function valueOf(op: Op, t: Tensor): GraphValue {
-  if (!(t instanceof Tensor) || t.impl.traced === null) {
-    throw new InternalError(
-      `Cannot compile ${op.name}: its body must give tensors made from its inputs`,
-    );
-  }
-  return t.impl.traced;
-}
-
 function deriveGradient(
   op: Op,
   tracer: Tracer,
@@ -114,7 +105,7 @@ function deriveGradient(
   const seeds = roots.map((t) => tracer.input(t));
   const wanted = ins.filter((t) => t.impl.requiresGrad);
   const results = gradOf(roots, wanted, { gradOutputs: seeds, allowUnused: true });
-  const resultValues = results.map((t) => valueOf(op, t));
+  const resultValues = results.map((t) => tracer.valueOf(t, "a gradient"));
   const seedValues = seeds.map((t) => t.impl.traced!);
   // Which forward values the gradient needs, and which nodes it runs.
   const { taken, nodes } = behind(resultValues, seedValues, (v) => {

@@ -1,7 +1,7 @@
 // The one function through which every op call passes: place, tracing, plan (cached), run, record.
 // Not here: what is in a plan (core/compiler), how it runs (run.ts), gradients (autograd).
 import { attachInPlace, checkInPlace, edgeOf, needsGrad, record } from "../autograd.ts";
-import { type DType, DTYPES } from "../dtype.ts";
+import { type DType, DTYPES, getDefaultDtype } from "../dtype.ts";
 import {
   DTypeError,
   InternalError,
@@ -105,7 +105,7 @@ function fastCode(
   operands: readonly Operand[],
 ): number {
   if (operands.length > 3) return -1;
-  let code = op.id;
+  let code = op.id * 16 + DTYPES[getDefaultDtype()].code;
   let first: Tensor | null = null;
   for (let i = 0; i < operands.length; i++) {
     const x = operands[i];
@@ -260,7 +260,9 @@ function planOf(
   into: readonly number[],
 ): CompiledComposite {
   const map = plansOf(backend);
-  const key = `${op.id}${operandsKey(operands, derive)}|${attrsKey(attrs)}|${into.join(",")}`;
+  const key = `${op.id},${DTYPES[getDefaultDtype()].code}${operandsKey(operands, derive)}|${
+    attrsKey(attrs)
+  }|${into.join(",")}`;
   const known = map.get(key);
   if (known !== undefined) return known;
   const metas = operands.map(metaOf);
@@ -380,16 +382,20 @@ export function callInto(
   const tracer = tracing();
   if (tracer !== null) {
     // In a trace the tensor becomes another value; nothing is overwritten.
+    for (const t of targets) {
+      if (t.impl.traced !== null && t.impl.base === null) continue;
+      throw new TraceError(
+        `Cannot change ${
+          t.impl.traced === null ? "an outside tensor" : "a view"
+        } in place by ${op.name} while tracing ${tracer.name}: ` +
+          "pass it as an input and return its new value, or use setAt on the whole tensor",
+      );
+    }
     const outs = callTraced(tracer, op, operands, attrs);
     targets.forEach((t, i) => {
-      if (t.impl.traced === null) {
-        throw new TraceError(
-          `Cannot change an outside tensor in place by ${op.name} while tracing ${tracer.name}: ` +
-            "pass it as an input and return its new value",
-        );
-      }
       checkFits(op, t, outs[i]);
       t.impl.traced = outs[i].impl.traced;
+      t.impl.history++;
       t.impl.node = outs[i].impl.node;
       t.impl.nodeIndex = outs[i].impl.nodeIndex;
       t.impl.requiresGrad = outs[i].impl.requiresGrad;

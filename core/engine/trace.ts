@@ -17,6 +17,7 @@ export class Tracer {
   readonly place: Place;
   /** Name of what is traced, for errors. */
   readonly name: string;
+  readonly #values = new Set<GraphValue>();
 
   /** Starts with an empty graph. */
   constructor(name: string, backend: Backend) {
@@ -27,6 +28,7 @@ export class Tracer {
 
   /** A tensor that stands for a graph value. */
   tensor(value: GraphValue): Tensor {
+    this.#values.add(value);
     return new Tensor({
       storage: null,
       shape: value.shape,
@@ -36,6 +38,39 @@ export class Tracer {
       place: this.place,
       traced: value,
     });
+  }
+
+  /** The graph value that a tensor stands for. Throws if it is none of this trace; `what` says what it is there. */
+  valueOf(x: Tensor, what: string): GraphValue {
+    const { traced, base, history } = x.impl;
+    if (base !== null && base.impl.history !== history) {
+      throw new TraceError(
+        `Cannot use a view as ${what} while tracing ${this.name}: the tensor that it shows was changed in place ` +
+          "afterwards; take the view again",
+      );
+    }
+    if (traced !== null && this.#values.has(traced)) return traced;
+    throw new TraceError(
+      `Cannot use ${
+        traced === null ? "an outside tensor" : "a tensor of another trace"
+      } as ${what} while ` +
+        `tracing ${this.name}: pass it as an input, so that the trace can be used again with other values`,
+    );
+  }
+
+  /** The tensors that a body gave, which must be of this trace. */
+  results(given: unknown): readonly Tensor[] {
+    const list = Array.isArray(given) ? given : [given];
+    for (const t of list) {
+      if (t instanceof Tensor) this.valueOf(t, "a result");
+      else {
+        throw new TraceError(
+          `Cannot trace ${this.name}: its body must give tensors, at once: got ` +
+            (t instanceof Promise ? "a promise" : t === null ? "null" : typeof t),
+        );
+      }
+    }
+    return list;
   }
 
   /** Adds an input like an operand of a call: a tensor, or a number known only when the plan runs. */
@@ -88,20 +123,8 @@ function ownWay(op: KernelOp, backend: Backend): boolean {
   return op.reference !== undefined && backend.host !== undefined;
 }
 
-/** A body's result as a list. */
-export function listOf(result: Tensor | readonly Tensor[]): readonly Tensor[] {
-  return result instanceof Tensor ? [result] : result;
-}
-
 function operandOf(tracer: Tracer, op: Op, x: Operand, i: number): GraphOperand {
-  if (typeof x !== "object") return { scalar: x };
-  if (x.impl.traced === null) {
-    throw new TraceError(
-      `Cannot use an outside tensor as operand ${i} of ${op.name} while tracing ${tracer.name}: ` +
-        "pass it as an input, so that the trace can be used again with other values",
-    );
-  }
-  return x.impl.traced;
+  return typeof x === "object" ? tracer.valueOf(x, `operand ${i} of ${op.name}`) : { scalar: x };
 }
 
 /** An op call while tracing. */
@@ -115,11 +138,11 @@ export function callTraced(
   const body = bodyOf(op, tracer.backend, metas, attrs);
   const derives = op.kind === "composite" && op.autoVjp;
   if (body !== null) {
-    if (derives) return [...listOf(body(operands, attrs))];
+    if (derives) return [...tracer.results(body(operands, attrs))];
     const was = setGradEnabled(false);
     let outs: Tensor[];
     try {
-      outs = listOf(body(operands, attrs)).map((t) => tracer.tensor(t.impl.traced!));
+      outs = tracer.results(body(operands, attrs)).map((t) => tracer.tensor(t.impl.traced!));
     } finally {
       setGradEnabled(was);
     }
@@ -136,6 +159,11 @@ export function callTraced(
     outMetas,
   );
   const outs = node.outputs.map((v) => tracer.tensor(v));
+  if (op.kind === "view") {
+    const x = operands[0] as Tensor;
+    outs[0].impl.base = x.impl.base ?? x;
+    outs[0].impl.history = x.impl.base === null ? x.impl.history : x.impl.base.impl.history;
+  }
   if (needsGrad(operands)) record(op, operands, attrs, outs);
   return outs;
 }
@@ -152,7 +180,7 @@ function inferComposite(
   return withTracer(aside, () => {
     const was = setGradEnabled(false);
     try {
-      return listOf(op.body(ins, attrs)).map((t) => ({ shape: t.shape, dtype: t.dtype }));
+      return aside.results(op.body(ins, attrs)).map((t) => ({ shape: t.shape, dtype: t.dtype }));
     } finally {
       setGradEnabled(was);
     }
