@@ -145,8 +145,17 @@ export function normalizeAxes(
   return out;
 }
 
+/** Programs also run without a type check. */
+function requireList(call: string, shape: unknown): void {
+  if (Array.isArray(shape)) return;
+  throw new ShapeError(
+    `Cannot ${call} with shape ${shape}: a shape is an array of sizes; write [${shape}]`,
+  );
+}
+
 /** Checks that sizes are whole, non-negative and countable. */
 export function checkShape(call: string, shape: Shape): void {
+  requireList(call, shape);
   let n = 1;
   for (const size of shape) {
     if (!Number.isInteger(size) || size < 0) {
@@ -179,6 +188,7 @@ export function reducedShape(shape: Shape, axes: readonly number[], keepdim: boo
 
 /** Resolves one -1 in a target shape of `reshape`. */
 export function inferReshape(call: string, from: Shape, to: Shape): number[] {
+  requireList(call, to);
   const size = sizeOf(from);
   const out = [...to];
   if (out.some((n) => n !== -1 && !(Number.isInteger(n) && n >= 0))) {

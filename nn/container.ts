@@ -39,7 +39,13 @@ export class Sequential extends Layer {
     super();
     for (const each of layers) {
       if (each instanceof LayerBase) this.append(each);
-      else this.append(each[1], each[0]);
+      else if (typeof each[0] === "string") this.append(each[1], each[0]);
+      else {
+        throw new ValueError(
+          "Cannot make a Sequential of an array: pass the layers one by one, as in " +
+            "new Sequential(...layers), or pairs [name, layer]",
+        );
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 import { noGrad } from "../core/autograd.ts";
 import { DTYPES } from "../core/dtype.ts";
 import { StateError } from "../core/errors.ts";
+import { expectTensors } from "../core/operands.ts";
 import { sameShape, showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 
@@ -47,6 +48,7 @@ export function loadState(
     if (!first.has(target)) first.set(target, name);
     if (!Object.hasOwn(dict, name) || given.has(target)) continue;
     const value = dict[name];
+    expectTensors(`load "${name}"`, value);
     if (!sameShape(value.shape, target.shape)) {
       unfit.push(`${name} is ${showShape(target.shape)}, given ${showShape(value.shape)}`);
     } else if (DTYPES[value.dtype].kind !== DTYPES[target.dtype].kind) {

@@ -13,6 +13,7 @@ import { DTypeError, IndexError, ShapeError, ValueError } from "../core/errors.t
 import { forEachElement, type HostArray } from "../core/host.ts";
 import * as k from "../core/ir/expr.ts";
 import { type Attrs, engine, type Meta, type Operand } from "../core/op.ts";
+import { expectTensors } from "../core/operands.ts";
 import {
   isContiguous,
   normalizeAxes,
@@ -111,6 +112,7 @@ function extent(a: HostArray): { low: number; high: number } | null {
  * positions count from the end). Values that the host does not see are not checked here.
  */
 export function checkIndexRange(name: string, index: Tensor, size: number, low = -size): void {
+  expectTensors(name, index);
   checkIndexDType(name, index.dtype);
   const host = engine.hostView(index);
   const found = host === null ? null : extent(host);

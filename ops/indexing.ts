@@ -4,6 +4,7 @@ import { needsGrad } from "../core/autograd.ts";
 import { allOps, elementwise, engine, type Op, type Operand } from "../core/op.ts";
 import { DTypeError, ShapeError } from "../core/errors.ts";
 import * as k from "../core/ir/expr.ts";
+import { expectTensors } from "../core/operands.ts";
 import { showShape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -282,6 +283,7 @@ function put(x: Tensor, value: Tensor, region: Region): Tensor {
  * ```
  */
 export function setAt(x: Tensor, index: IndexItem | readonly IndexItem[], value: Operand): Tensor {
+  if (typeof value === "object") expectTensors("setAt", value);
   const items = Array.isArray(index) ? index as readonly IndexItem[] : [index as IndexItem];
   const fitted = fitItems(x.shape, items);
   const masks = fitted.items.flatMap((i) => (i.kind === "mask" ? [i.mask] : []));

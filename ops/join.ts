@@ -4,6 +4,7 @@ import { engine, kernelOp, type Operand } from "../core/op.ts";
 import { isFloat, promoteTypes } from "../core/dtype.ts";
 import { DTypeError, ShapeError, ValueError } from "../core/errors.ts";
 import type { HostArray } from "../core/host.ts";
+import { expectTensors } from "../core/operands.ts";
 import { contiguousStrides, normalizeAxis, type Shape, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -99,6 +100,7 @@ function requireSome(name: string, xs: readonly Tensor[]): void {
   if (xs.length === 0) {
     throw new ValueError(`Cannot ${name} no tensors: the list must hold at least one`);
   }
+  expectTensors(name, ...xs);
 }
 
 /**

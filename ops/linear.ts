@@ -1,6 +1,7 @@
 // The product of a layer: with a weight matrix and a bias.
 import { ShapeError } from "../core/errors.ts";
 import { composite, engine } from "../core/op.ts";
+import { expectTensors } from "../core/operands.ts";
 import { showShape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -45,6 +46,7 @@ const LINEAR = composite({
  * ```
  */
 export function linear(x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
+  expectTensors("linear", x, weight);
   if (weight.rank !== 2) {
     throw new ShapeError(
       `Cannot linear ${showShape(x.shape)} with weight ${

@@ -2,6 +2,7 @@
 // classes are in class_loss.ts.
 import { ShapeError, ValueError } from "../core/errors.ts";
 import { type Attrs, composite, engine, type Operand, type Sample } from "../core/op.ts";
+import { expectTensors } from "../core/operands.ts";
 import { sameShape, showShape, tryBroadcast } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -42,6 +43,7 @@ function lossOf(
 
 /** Throws unless all shapes are the first one's. */
 function requireSame(call: string, ...xs: readonly Tensor[]): void {
+  expectTensors(call, ...xs);
   for (const x of xs) {
     if (sameShape(x.shape, xs[0].shape)) continue;
     // Shapes that broadcast, as [n] with [n, 1], would give a loss of [n, n]: never what was meant.

@@ -2,6 +2,7 @@
 // products by index letters in einsum.ts.
 import { ShapeError } from "../core/errors.ts";
 import { composite, engine, type Operand } from "../core/op.ts";
+import { expectTensors } from "../core/operands.ts";
 import { sameShape, type Shape, showShape, tryBroadcast } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -36,6 +37,7 @@ export interface MatmulOptions {
  * ```
  */
 export function matmul(a: Tensor, b: Tensor, options: MatmulOptions = {}): Tensor {
+  expectTensors("matmul", a, b);
   const swap = (x: Tensor, on: boolean | undefined): { x: Tensor; text: string } =>
     on && x.rank > 1
       ? { x: op.transpose(x, -2, -1), text: `transposed ${showShape(x.shape)}` }

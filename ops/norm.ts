@@ -4,6 +4,7 @@ import { ShapeError, ValueError } from "../core/errors.ts";
 import { composite, elementwise, engine, type Operand, promoteFloat } from "../core/op.ts";
 import * as k from "../core/ir/expr.ts";
 import { noGrad } from "../core/autograd.ts";
+import { expectTensors } from "../core/operands.ts";
 import { normalizeAxis, sameShape, type Shape, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -147,6 +148,7 @@ export function layerNorm(
 ): Tensor {
   const { weight, bias, epsilon = 1e-5 } = options;
   const shape = typeof normalizedShape === "number" ? [normalizedShape] : normalizedShape;
+  expectTensors("layerNorm", x);
   const first = x.rank - shape.length;
   if (shape.length === 0 || first < 0 || !sameShape(x.shape.slice(first), shape)) {
     throw new ShapeError(
@@ -331,6 +333,7 @@ export function batchNorm(
   options: BatchNormOptions = {},
 ): Tensor {
   const { weight, bias, training = false, momentum = 0.9, epsilon = 1e-5 } = options;
+  expectTensors("batchNorm", x);
   if (x.rank < 2) {
     throw new ShapeError(
       `Cannot batchNorm ${showShape(x.shape)}: the channels are axis 1: got rank ${x.rank}; ` +

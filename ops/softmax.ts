@@ -1,6 +1,7 @@
 // Softmax and its logarithm. Their gradients read only the result. logSumExp is in statistics.ts, losses
 // made of them in class_loss.ts.
 import { composite, engine, type Sample } from "../core/op.ts";
+import { expectTensors } from "../core/operands.ts";
 import { normalizeAxes } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -71,6 +72,7 @@ const SOFTMAX = composite({
  * ```
  */
 export function softmax(x: Tensor, axis = -1): Tensor {
+  expectTensors("softmax", x);
   return engine.call(SOFTMAX, [toFloat(x)], { axes: normalizeAxes("softmax", axis, x.rank) });
 }
 
@@ -108,6 +110,7 @@ const LOG_SOFTMAX = composite({
  * ```
  */
 export function logSoftmax(x: Tensor, axis = -1): Tensor {
+  expectTensors("logSoftmax", x);
   return engine.call(LOG_SOFTMAX, [toFloat(x)], {
     axes: normalizeAxes("logSoftmax", axis, x.rank),
   });

@@ -2,6 +2,7 @@
 // stretching axes. Views that leave elements out are in slicing.ts.
 import { type Attrs, engine, type Meta, view, type ViewGeometry } from "../core/op.ts";
 import { ShapeError } from "../core/errors.ts";
+import { expectTensors } from "../core/operands.ts";
 import {
   broadcastStrides,
   checkShape,
@@ -48,6 +49,7 @@ const RESHAPE = view({
  * ```
  */
 export function reshape(x: Tensor, shape: Shape): Tensor {
+  expectTensors("reshape", x);
   return engine.call(RESHAPE, [x], { shape: inferReshape("reshape", x.shape, shape) });
 }
 

@@ -6,6 +6,7 @@ import * as k from "../core/ir/expr.ts";
 import type { Expr } from "../core/ir/expr.ts";
 import { makeKernel } from "../core/ir/kernel.ts";
 import type { LoweredKernel, Meta } from "../core/op.ts";
+import { expectTensors } from "../core/operands.ts";
 import { contiguousStrides, type Shape, showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 
@@ -105,6 +106,7 @@ export function windowCounts(
 
 /** Throws unless `x` is a batch of images of floats that are not empty. */
 export function requireImages(call: string, x: Tensor): void {
+  expectTensors(call, x);
   if (x.rank !== 4) {
     throw new ShapeError(
       `Cannot ${call} on ${

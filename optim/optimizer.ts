@@ -145,6 +145,11 @@ export abstract class Optimizer {
         slots: [],
       });
     };
+    if (!Array.isArray(options.parameters)) {
+      throw new ValueError(
+        `${this.#called()}: parameters must be an array; pass {parameters: model.parameters()}`,
+      );
+    }
     for (const each of options.parameters) {
       if (isGroup(each)) { for (const one of each.params) add(one, each); }
       else add(each, {});
@@ -153,8 +158,12 @@ export abstract class Optimizer {
     this.#checkEntries();
   }
 
+  #called(): string {
+    return `Cannot make the optimizer ${this.constructor.name}`;
+  }
+
   #checkEntries(): void {
-    const called = `Cannot make a ${this.constructor.name}`;
+    const called = this.#called();
     if (this.#entries.length === 0) {
       throw new ValueError(
         `${called} without parameters: pass {parameters: model.parameters()}; parameters in #private ` +

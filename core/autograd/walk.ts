@@ -1,10 +1,12 @@
 // Walking back through the gradient graph: backward(), grad(), hooks.
 import type { DType } from "../dtype.ts";
 import { DTypeError, GradError, PlaceError, ShapeError } from "../errors.ts";
+import { expectTensors } from "../operands.ts";
 import { sameShape, type Shape, showShape, tryBroadcast } from "../shape.ts";
 import { op as ops } from "../slots.ts";
-import { openScopes, type Storage } from "../storage.ts";
+import { keepStorage, type Storage } from "../storage.ts";
 import { Tensor } from "../tensor.ts";
+import { Arena } from "./arena.ts";
 import { setGradEnabled } from "./mode.ts";
 import { type Edge, edgeOf, type GradHook, type GradNode, type LeafNode } from "./node.ts";
 
@@ -63,16 +65,11 @@ interface WalkOptions {
   readonly retainGraph: boolean;
 }
 
-/**
- * Walks back from the roots. `sink` receives the final gradient of every leaf and of every watched
- * (node, output); only nodes that lead to something wanted are run.
- */
-function walk(
-  roots: readonly { readonly edge: Edge; readonly grad: Tensor }[],
+/** The nodes that the roots lead to, oldest first, and those of them that lead to something wanted. */
+function reach(
+  roots: readonly { readonly edge: Edge }[],
   watched: ReadonlyMap<GradNode, ReadonlySet<number>> | null,
-  options: WalkOptions,
-  sink: (node: GradNode, index: number, grad: Tensor) => void,
-): void {
+): { order: readonly GradNode[]; useful: ReadonlySet<GradNode> } {
   const order: GradNode[] = [];
   const seen = new Set<GradNode>();
   const stack: GradNode[] = roots.map((r) => r.edge.node);
@@ -89,7 +86,23 @@ function walk(
     const wanted = watched === null ? node.isLeaf : watched.has(node);
     if (wanted || node.edges.some((e) => e !== null && useful.has(e.node))) useful.add(node);
   }
+  return { order, useful };
+}
+
+/**
+ * Walks back from the roots. `sink` receives the final gradient of every leaf and of every watched
+ * (node, output); only nodes that lead to something wanted are run.
+ */
+function walk(
+  roots: readonly { readonly edge: Edge; readonly grad: Tensor }[],
+  watched: ReadonlyMap<GradNode, ReadonlySet<number>> | null,
+  options: WalkOptions,
+  sink: (node: GradNode, index: number, grad: Tensor) => void,
+): void {
+  const { order, useful } = reach(roots, watched);
   const pending = new Map<GradNode, (Tensor | null)[]>();
+  // Gradients of gradients hold on to what they come from.
+  const arena = options.createGraph ? null : new Arena();
   const give = (edge: Edge, grad: Tensor): void => {
     let slots = pending.get(edge.node);
     if (slots === undefined) {
@@ -97,42 +110,71 @@ function walk(
       pending.set(edge.node, slots);
     }
     const old = slots[edge.index];
-    slots[edge.index] = old === null ? grad : ops.add(old, grad);
+    const total = old === null ? grad : ops.add(old, grad);
+    slots[edge.index] = total;
+    arena?.hold(total);
+    if (old !== null) arena?.drop(old);
   };
-  for (const r of roots) give(r.edge, r.grad);
   const was = setGradEnabled(options.createGraph);
   try {
+    for (const r of roots) give(r.edge, r.grad);
     for (let i = order.length - 1; i >= 0; i--) {
       const node = order[i];
       const slots = pending.get(node);
       pending.delete(node);
       if (slots === undefined || !useful.has(node)) continue;
-      if (node.hooks !== null) {
-        for (const [index, hooks] of node.hooks) {
-          const g = slots[index];
-          if (g !== null) slots[index] = hooked(node.name, hooks, g);
-        }
-      }
+      const read = [...slots];
+      runHooks(node, slots, arena);
       const wanted = watched?.get(node);
       for (let k = 0; k < slots.length; k++) {
         const g = slots[k];
-        if (g !== null && (watched === null ? node.isLeaf : wanted?.has(k))) sink(node, k, g);
+        if (g === null || !(watched === null ? node.isLeaf : wanted?.has(k))) continue;
+        arena?.give(g);
+        sink(node, k, g);
       }
-      if (node.isLeaf || !node.edges.some((e) => e !== null && useful.has(e.node))) continue;
-      const grads = slots.map((g, k) =>
-        g ?? ops.zeros(node.outs[k].shape, { dtype: node.outs[k].dtype, place: node.outs[k].place })
-      );
-      const results = node.apply(grads);
-      if (!options.retainGraph) node.release();
-      for (let k = 0; k < node.edges.length; k++) {
-        const edge = node.edges[k];
-        const g = results[k];
-        if (edge === null || g === null || g === undefined || !useful.has(edge.node)) continue;
-        give(edge, fit(node.name, g, edge.node.outs[edge.index]));
+      if (!node.isLeaf && node.edges.some((e) => e !== null && useful.has(e.node))) {
+        const results = applied(node, slots, arena);
+        if (!options.retainGraph) node.release();
+        for (let k = 0; k < node.edges.length; k++) {
+          const edge = node.edges[k];
+          const g = results[k];
+          if (edge === null || g === null || g === undefined || !useful.has(edge.node)) continue;
+          give(edge, fit(node.name, g, edge.node.outs[edge.index]));
+        }
       }
+      if (arena === null) continue;
+      for (const g of read) if (g !== null) arena.drop(g);
+      arena.sweep();
     }
   } finally {
     setGradEnabled(was);
+    arena?.close();
+  }
+}
+
+/** The gradients of a node's operands. */
+function applied(
+  node: GradNode,
+  slots: readonly (Tensor | null)[],
+  arena: Arena | null,
+): readonly (Tensor | null)[] {
+  const grads = slots.map((g, k) =>
+    g ?? ops.zeros(node.outs[k].shape, { dtype: node.outs[k].dtype, place: node.outs[k].place })
+  );
+  if (arena === null || !node.isForeign) return node.apply(grads);
+  for (const g of grads) arena.give(g);
+  return arena.outside(() => node.apply(grads));
+}
+
+/** Lets hooks see, and replace, the gradients of a node's outputs. */
+function runHooks(node: GradNode, slots: (Tensor | null)[], arena: Arena | null): void {
+  if (node.hooks === null) return;
+  for (const [index, hooks] of node.hooks) {
+    const g = slots[index];
+    if (g === null || hooks.length === 0) continue;
+    arena?.give(g);
+    const run = () => hooked(node.name, hooks, g);
+    slots[index] = arena === null ? run() : arena.outside(run);
   }
 }
 
@@ -154,6 +196,7 @@ function seedGrad(call: string, x: Tensor, grad: Tensor | undefined): Tensor {
     }
     return ops.ones(x.shape, { dtype: x.dtype, place: x.place });
   }
+  expectTensors(call, grad);
   if (!sameShape(grad.shape, x.shape)) {
     throw new ShapeError(
       `Cannot ${call} from ${showShape(x.shape)} with a gradient of ${
@@ -166,8 +209,7 @@ function seedGrad(call: string, x: Tensor, grad: Tensor | undefined): Tensor {
 
 /** Takes storages out of the open scopes, since something outside now holds them. */
 export function keepAlive(x: Tensor): void {
-  const storage = x.impl.storage;
-  if (storage !== null) { for (const scope of openScopes()) scope.delete(storage); }
+  if (x.impl.storage !== null) keepStorage(x.impl.storage);
 }
 
 /** The work of setting `Tensor.grad`. */

@@ -12,6 +12,7 @@ import {
 } from "../errors.ts";
 import { Graph, type GraphOperand } from "../ir/graph.ts";
 import type { Attrs, ElementwiseOp, Op, Operand, ViewOp } from "../op.ts";
+import { expectScalar } from "../operands.ts";
 import { Place } from "../place.ts";
 import { contiguousStrides, sameShape, sharesElements, showShape, sizeOf } from "../shape.ts";
 import { Storage } from "../storage.ts";
@@ -56,8 +57,8 @@ function placeOf(op: Op, operands: readonly Operand[], attrs: Attrs): Backend {
   let found: Tensor | null = null;
   for (let i = 0; i < operands.length; i++) {
     const x = operands[i];
-    if (typeof x !== "object") continue;
-    if (found === null) found = x;
+    if (!(x instanceof Tensor)) expectScalar(op.name, x);
+    else if (found === null) found = x;
     else if (x.place !== found.place) {
       throw new PlaceError(
         `Cannot ${op.name} tensors on ${found.place} and ${x.place}: operands must be on one place; ` +
