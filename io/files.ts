@@ -28,12 +28,20 @@ function pathOf(path: string | URL): string {
   return decodeURIComponent(path.pathname);
 }
 
-function demand(deno: DenoFiles, name: "read" | "write", call: string, path: string): void {
-  if (deno.permissions.querySync({ name, path }).state !== "granted") {
-    throw new PermissionError(
-      `Cannot ${call} "${path}": ${name} access was not granted; run with --allow-${name}=${path}`,
-    );
-  }
+/** Throws unless the access is granted; `allow` is what the remedy names. */
+function demand(
+  deno: DenoFiles,
+  name: "read" | "write",
+  paths: readonly string[],
+  allow: string,
+): void {
+  if (paths.every((path) => deno.permissions.querySync({ name, path }).state === "granted")) return;
+  const call = name === "read" ? "load" : "save";
+  throw new PermissionError(
+    `Cannot ${call} "${
+      paths[0]
+    }": ${name} access was not granted; run with --allow-${name}=${allow}`,
+  );
 }
 
 /** The folder of a path. */
@@ -48,7 +56,7 @@ function folderOf(path: string): string {
  * @param path Where to. The file is written beside it under another name and then renamed.
  * @param tensors Tensors by name, such as `model.stateDict()`.
  * @param options `metadata`: texts by name, kept in the file.
- * @throws {PermissionError} if writing there was not granted (nothing is asked for).
+ * @throws {PermissionError} if writing to that folder was not granted (nothing is asked for).
  * @throws {DTypeError} if a tensor has a dtype that the format lacks.
  * @example
  * ```ts
@@ -68,11 +76,7 @@ export async function save(
   const target = pathOf(path);
   const deno = files("save", target);
   const aside = `${target}.${crypto.randomUUID().slice(0, 8)}.tmp`;
-  for (const p of [target, aside]) {
-    if (deno.permissions.querySync({ name: "write", path: p }).state !== "granted") {
-      demand(deno, "write", "save", p === target ? target : folderOf(target));
-    }
-  }
+  demand(deno, "write", [target, aside], folderOf(target));
   const bytes = await encodeSafetensors(tensors, options);
   try {
     const file = await deno.open(aside, { write: true, createNew: true });
@@ -104,6 +108,6 @@ export async function load(
 ): Promise<Record<string, Tensor>> {
   const source = pathOf(path);
   const deno = files("load", source);
-  demand(deno, "read", "load", source);
+  demand(deno, "read", [source], source);
   return decodeSafetensors(await deno.readFile(source), options).tensors;
 }

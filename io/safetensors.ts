@@ -163,7 +163,9 @@ function readHeader(bytes: Uint8Array): { entries: Entry[]; metadata: Metadata; 
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const length = view.getBigUint64(0, true);
   if (length > BigInt(MAX_HEADER)) {
-    throw refuse(`its header claims ${length} bytes, more than the ${MAX_HEADER} that are allowed`);
+    throw refuse(
+      `its header claims ${length} bytes, more than the ${MAX_HEADER} that are allowed; is it one?`,
+    );
   }
   const data = 8 + Number(length);
   if (data > bytes.length) {
