@@ -38,6 +38,15 @@ export {
   type Reduction,
 } from "../ops/class_loss.ts";
 export { conv2d, type Conv2dOptions } from "../ops/conv.ts";
+export { conv1d, type Conv1dOptions, conv3d, type Conv3dOptions } from "../ops/conv_nd.ts";
+export {
+  conv1dTranspose,
+  type Conv1dTransposeOptions,
+  conv2dTranspose,
+  type Conv2dTransposeOptions,
+  conv3dTranspose,
+  type Conv3dTransposeOptions,
+} from "../ops/conv_transpose.ts";
 export { embedding, type EmbeddingOptions } from "../ops/embedding.ts";
 export { im2col as unfold, type Im2colOptions as UnfoldOptions } from "../ops/im2col.ts";
 export { linear } from "../ops/linear.ts";
@@ -78,10 +87,23 @@ export {
   type PoolOptions,
 } from "../ops/pool.ts";
 export {
+  avgPool1d,
+  type AvgPool1dOptions,
+  avgPool3d,
+  type AvgPool3dOptions,
+  maxPool1d,
+  type MaxPool1dOptions,
+  maxPool3d,
+  type MaxPool3dOptions,
+  type Pool1dOptions,
+  type Pool3dOptions,
+} from "../ops/pool_nd.ts";
+export {
   cosineSimilarity,
   type CosineSimilarityOptions,
   normalize,
   type NormalizeOptions,
 } from "../ops/similarity.ts";
+export type { Ends, Padding1d, Padding3d, Single, Triple } from "../ops/sliding.ts";
 export { logSoftmax, softmax } from "../ops/softmax.ts";
 export type { Padding2d, Pair, Sides } from "../ops/window.ts";

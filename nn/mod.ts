@@ -21,10 +21,12 @@ export {
 } from "./basic.ts";
 export * from "./container.ts";
 export * from "./conv.ts";
+export * from "./conv_nd.ts";
 export { type ForwardPostHook, type ForwardPreHook, Layer } from "./layer.ts";
 export * from "./loss.ts";
 export * from "./norm.ts";
 export { Parameter } from "./parameter.ts";
 export * from "./pooling.ts";
+export * from "./pooling_nd.ts";
 export type { LoadOptions, LoadReport, StateDict } from "./state.ts";
 export { LayerBase, type Named, type ParameterOptions } from "./tree.ts";

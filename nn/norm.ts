@@ -164,6 +164,31 @@ export class BatchNorm2D extends BatchNorm {
 }
 
 /**
+ * {@linkcode BatchNorm1D} for inputs [batch, channels, depth, height, width].
+ *
+ * @throws {ValueError} if the number of channels, momentum or epsilon is out of its range.
+ * @throws {ShapeError} when called, if the rank is not 5.
+ * @example
+ * ```ts
+ * import { assertEquals } from "jsr:@std/assert@1";
+ * import { nn, ones } from "../mod.ts";
+ *
+ * assertEquals(new nn.BatchNorm3D(2).call(ones([1, 2, 3, 3, 3])).shape, [1, 2, 3, 3, 3]);
+ * ```
+ */
+export class BatchNorm3D extends BatchNorm {
+  /** For a number of channels. */
+  constructor(numFeatures: number, options: BatchNormOptions = {}) {
+    super("BatchNorm3D", numFeatures, options);
+  }
+  /** Normalizes. */
+  override forward(x: Tensor): Tensor {
+    this.checkRank(x, [5], "[batch, channels, depth, height, width]");
+    return super.forward(x);
+  }
+}
+
+/**
  * Normalizes over the last axes (Ba et al. 2016), with biased variance.
  *
  * @throws {ValueError} if a size or epsilon is out of its range.

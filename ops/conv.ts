@@ -78,7 +78,8 @@ const SAMPLES = [
   { stride: [1, 2], padding: [[0, 1], [1, 1]], dilation: [2, 1], groups: 2 },
 ];
 
-const CONV = kernelOp({
+/** `[batch, in, h, w]` with `[out, in / groups, kh, kw]`; attrs are those of the slide. */
+export const CONV: ReturnType<typeof kernelOp> = kernelOp({
   name: "conv2d",
   amp: "white",
   epilogue: true,
@@ -127,7 +128,8 @@ const CONV = kernelOp({
   ],
 });
 
-const INPUT_GRAD = kernelOp({
+/** Its opposite: `[batch, out, rows, columns]` with the weight gives an image of `inputSize`. */
+export const INPUT_GRAD: ReturnType<typeof kernelOp> = kernelOp({
   name: "conv2dInputGrad",
   amp: "white",
   infer: ([g, w], attrs) => [{

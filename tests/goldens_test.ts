@@ -17,6 +17,7 @@ const FAMILIES = [
   "activation",
   "matmul",
   "conv_pool",
+  "conv_nd",
   "norm_loss",
   "attention_embedding",
   "layers",

@@ -1,6 +1,6 @@
 """The golden families by file name, in the order they are written."""
 
-from . import binary, contract, indexing, movement, norm_loss, reduce, training, unary
+from . import binary, contract, conv_nd, indexing, movement, norm_loss, reduce, training, unary
 
 FAMILIES = {
     "unary": unary.family_unary,
@@ -13,6 +13,7 @@ FAMILIES = {
     "activation": unary.family_activation,
     "matmul": contract.family_matmul,
     "conv_pool": contract.family_conv_pool,
+    "conv_nd": conv_nd.family_conv_nd,
     "norm_loss": norm_loss.family_norm_loss,
     "attention_embedding": norm_loss.family_attention_embedding,
     "layers": training.family_layers,
