@@ -3,6 +3,7 @@
 // fold them, are in window.ts.
 import { isFloat } from "../core/dtype.ts";
 import { DTypeError, ShapeError, ValueError } from "../core/errors.ts";
+import { expectTensors } from "../core/operands.ts";
 import { type Shape, showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 
@@ -104,6 +105,7 @@ export function endsOf(
 
 /** Throws unless `x` is a batch of floats over so many axes, none of them empty. */
 export function requireBatch(call: string, x: Tensor, rank: number): void {
+  expectTensors(call, x);
   if (x.rank !== rank + 2) {
     throw new ShapeError(
       `Cannot ${call} on ${showShape(x.shape)}: the input must be ${layoutOf(rank)}: got rank ` +
@@ -155,6 +157,7 @@ export function requireWeight(
   groups: number,
   transposed: boolean,
 ): void {
+  expectTensors(call, weight, ...(bias === undefined ? [] : [bias]));
   const rank = x.rank - 2;
   const said = `Cannot ${call} ${showShape(x.shape)} with weight ${showShape(weight.shape)}` +
     (groups === 1 ? "" : ` and groups ${groups}`);
