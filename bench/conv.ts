@@ -8,6 +8,7 @@ import {
   type ConvShape,
   createConv,
 } from "../backends/cpu/wasm/conv/mod.ts";
+import { times } from "./harness.ts";
 
 const memory = new WebAssembly.Memory({ initial: 2048 });
 const conv = createConv({ memory, ptr: "i32", relaxed: wasmFeatures().relaxedSimd });
@@ -42,23 +43,13 @@ async function measure(pass: ConvPass, shape: ConvShape, name: string): Promise<
   }[pass];
   const flops = 2 * shape.n * shape.oc * oh * ow * shape.c / shape.groups * shape.kh * shape.kw;
   const repeats = Math.max(1, Math.round(2e7 / flops));
-  const once = () => {
-    const start = performance.now();
-    for (let r = 0; r < repeats; r++) run();
-    return (performance.now() - start) / repeats;
-  };
-  for (let i = 0; i < 5; i++) {
-    once();
-    // The engine swaps in optimised code between tasks.
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  const times = Array.from({ length: 11 }, once).sort((p, q) => p - q);
+  const sorted = await times(run, { repeats });
   const rate = (ms: number) => (flops / ms / 1e6).toFixed(1).padStart(6);
   console.log(
-    `${name.padEnd(40)} ${pass.padEnd(14)} median ${rate(times[5])}  best ${
-      rate(times[0])
+    `${name.padEnd(40)} ${pass.padEnd(14)} median ${rate(sorted[5])}  best ${
+      rate(sorted[0])
     } GFLOP/s`,
-    ` ${(times[5] * 1e3).toFixed(0)} µs`,
+    ` ${(sorted[5] * 1e3).toFixed(0)} µs`,
   );
 }
 

@@ -3,6 +3,7 @@
 
 import { wasmFeatures } from "../backends/cpu/wasm/asm/mod.ts";
 import { createGemm, type GemmArgs, type GemmDType } from "../backends/cpu/wasm/gemm/mod.ts";
+import { times } from "./harness.ts";
 
 const memory = new WebAssembly.Memory({ initial: 1024 });
 const gemm = createGemm({ memory, ptr: "i32", relaxed: wasmFeatures().relaxedSimd });
@@ -36,21 +37,13 @@ async function measure(dtype: GemmDType, m: number, n: number, k: number, kind: 
   const product = args(dtype, m, n, k, kind);
   const flops = 2 * m * n * k;
   const repeats = Math.max(1, Math.round(2e7 / flops));
-  const once = () => {
-    const start = performance.now();
-    for (let r = 0; r < repeats; r++) gemm.run(product);
-    return (performance.now() - start) / repeats;
-  };
-  for (let i = 0; i < 5; i++) {
-    once();
-    // The engine swaps in optimised code between tasks.
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  const times = Array.from({ length: 11 }, once).sort((x, y) => x - y);
+  const sorted = await times(() => gemm.run(product), { repeats });
   const rate = (ms: number) => (flops / ms / 1e6).toFixed(1).padStart(6);
   console.log(
     `${dtype.padEnd(8)} ${kind.padEnd(3)} ${`${m}x${n}x${k}`.padEnd(16)}`,
-    `median ${rate(times[5])}  best ${rate(times[0])} GFLOP/s  ${(times[5] * 1e3).toFixed(1)} µs`,
+    `median ${rate(sorted[5])}  best ${rate(sorted[0])} GFLOP/s  ${
+      (sorted[5] * 1e3).toFixed(1)
+    } µs`,
   );
 }
 

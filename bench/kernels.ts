@@ -14,6 +14,7 @@ import { DTYPES } from "../core/dtype.ts";
 import * as ex from "../core/ir/expr.ts";
 import type { Expr } from "../core/ir/expr.ts";
 import { type KernelSpec, makeKernel, type Stage, type StrideClass } from "../core/ir/kernel.ts";
+import { times } from "./harness.ts";
 
 const memory = new WebAssembly.Memory({ initial: 2048 });
 const HEAP = 65536;
@@ -227,42 +228,24 @@ function prepare(b: Bench) {
 async function measure(b: Bench): Promise<void> {
   const p = prepare(b);
   const repeats = Math.max(1, Math.round(2e5 / p.elements));
-  const once = (): number => {
-    const start = performance.now();
-    for (let r = 0; r < repeats; r++) p.call();
-    return (performance.now() - start) / repeats;
-  };
-  const first = once();
-  for (let i = 0; i < 5; i++) {
-    once();
-    // The engine swaps in optimised code between tasks.
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  const times = Array.from({ length: 15 }, once).sort((a, b) => a - b);
-  const ms = times[7];
+  const [first] = await times(p.call, { repeats, samples: 1, warmUp: 0 });
+  const sorted = await times(p.call, { repeats, samples: 15 });
+  const ms = sorted[7];
   console.log(
     b.name.padEnd(14),
     `${(p.moved / ms / 1e6).toFixed(2).padStart(6)} GB/s`,
     `${(p.elements / ms / 1e6).toFixed(2).padStart(6)} G/s`,
-    `median ${ms.toFixed(3)} best ${times[0].toFixed(3)} first ${first.toFixed(2)} ms`,
+    `median ${ms.toFixed(3)} best ${sorted[0].toFixed(3)} first ${first.toFixed(2)} ms`,
     ` ${p.size} bytes, render ${p.rendered.toFixed(2)} compile ${p.compiled.toFixed(2)} ms`,
   );
 }
 
 async function measureLaunch(): Promise<void> {
   const p = prepare({ ...flat("", ex.add(x(0), x(1)), 2), sizes: [4] });
-  const once = (): number => {
-    const start = performance.now();
-    for (let i = 0; i < 20000; i++) p.call();
-    return (performance.now() - start) / 20000 * 1e6;
-  };
-  for (let i = 0; i < 10; i++) {
-    once();
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  const times = Array.from({ length: 15 }, once).sort((a, b) => a - b);
+  const sorted = await times(p.call, { repeats: 20_000, samples: 15, warmUp: 10 });
+  const ns = (ms: number): string => (ms * 1e6).toFixed(1);
   console.log(
-    `launch of add, 4 elements: median ${times[7].toFixed(1)} best ${times[0].toFixed(1)} ns`,
+    `launch of add, 4 elements: median ${ns(sorted[7])} best ${ns(sorted[0])} ns`,
   );
 }
 
