@@ -115,7 +115,11 @@ interface Use {
 
 const USES: readonly Use[] = [
   { name: "read", flag: "--allow-read=FILE", unlocks: "load() of weights" },
-  { name: "write", flag: "--allow-write=FOLDER", unlocks: "save() of weights" },
+  {
+    name: "write",
+    flag: "--allow-write=FOLDER --allow-read=FOLDER",
+    unlocks: "save() of weights",
+  },
   { name: "ffi", flag: "--allow-ffi", unlocks: "" },
   { name: "env", flag: "--allow-env", unlocks: "" },
   { name: "net", flag: "--allow-net", unlocks: "" },

@@ -28,20 +28,8 @@ function pathOf(path: string | URL): string {
   return decodeURIComponent(path.pathname);
 }
 
-/** Throws unless the access is granted; `allow` is what the remedy names. */
-function demand(
-  deno: DenoFiles,
-  name: "read" | "write",
-  paths: readonly string[],
-  allow: string,
-): void {
-  if (paths.every((path) => deno.permissions.querySync({ name, path }).state === "granted")) return;
-  const call = name === "read" ? "load" : "save";
-  throw new PermissionError(
-    `Cannot ${call} "${
-      paths[0]
-    }": ${name} access was not granted; run with --allow-${name}=${allow}`,
-  );
+function granted(deno: DenoFiles, name: "read" | "write", path: string): boolean {
+  return deno.permissions.querySync({ name, path }).state === "granted";
 }
 
 /** The folder of a path. */
@@ -56,7 +44,7 @@ function folderOf(path: string): string {
  * @param path Where to. The file is written beside it under another name and then renamed.
  * @param tensors Tensors by name, such as `model.stateDict()`.
  * @param options `metadata`: texts by name, kept in the file.
- * @throws {PermissionError} if writing to that folder was not granted (nothing is asked for).
+ * @throws {PermissionError} if reading and writing in its folder were not granted (nothing is asked for).
  * @throws {DTypeError} if a tensor has a dtype that the format lacks.
  * @example
  * ```ts
@@ -76,7 +64,17 @@ export async function save(
   const target = pathOf(path);
   const deno = files("save", target);
   const aside = `${target}.${crypto.randomUUID().slice(0, 8)}.tmp`;
-  demand(deno, "write", [target, aside], folderOf(target));
+  // Renaming a file takes the right to read it.
+  if (
+    !granted(deno, "write", target) || !granted(deno, "write", aside) ||
+    !granted(deno, "read", aside)
+  ) {
+    const folder = folderOf(target);
+    throw new PermissionError(
+      `Cannot save "${target}": access to its folder was not granted, where it is written aside and ` +
+        `renamed; run with --allow-read=${folder} --allow-write=${folder}`,
+    );
+  }
   const bytes = await encodeSafetensors(tensors, options);
   try {
     const file = await deno.open(aside, { write: true, createNew: true });
@@ -108,6 +106,10 @@ export async function load(
 ): Promise<Record<string, Tensor>> {
   const source = pathOf(path);
   const deno = files("load", source);
-  demand(deno, "read", [source], source);
+  if (!granted(deno, "read", source)) {
+    throw new PermissionError(
+      `Cannot load "${source}": read access was not granted; run with --allow-read=${source}`,
+    );
+  }
   return decodeSafetensors(await deno.readFile(source), options).tensors;
 }

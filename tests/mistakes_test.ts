@@ -368,8 +368,8 @@ for (const act of [() => save("w.safetensors", { w: zeros([1]) }), () => load("w
   });
   assertEquals(
     out,
-    'true Cannot save "w.safetensors": write access was not granted; run with ' +
-      "--allow-write=.\n" +
+    'true Cannot save "w.safetensors": access to its folder was not granted, where it is written ' +
+      "aside and renamed; run with --allow-read=. --allow-write=.\n" +
       'true Cannot load "w.safetensors": read access was not granted; run with ' +
       "--allow-read=w.safetensors\n",
     err,

@@ -37,10 +37,10 @@ export function options<K extends string>(
 /** Ends the program now, not after the training, if the file could not be written and read again. */
 export function demandFile(path: string): void {
   const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/") + 1) : ".";
-  const granted = (name: "read" | "write", path: string) =>
-    Deno.permissions.querySync({ name, path }).state === "granted";
-  if (granted("write", folder) && granted("read", path)) return;
+  const granted = (name: "read" | "write") =>
+    Deno.permissions.querySync({ name, path: folder }).state === "granted";
+  if (granted("write") && granted("read")) return;
   refuse(
-    `--save writes ${path} and reads it again: run with --allow-write=${folder} --allow-read=${path}`,
+    `--save writes ${path} and reads it again: run with --allow-read=${folder} --allow-write=${folder}`,
   );
 }
