@@ -1,18 +1,20 @@
 // Buffers of elements and how long they live. Storages are freed by the last `dispose` of a tensor that
-// was given one, by a scope, or by the garbage collector; a finalizer only queues a token (it may run
+// was given one, by a scope, or by the garbage collector; a finalizer only queues a number (it may run
 // at any macrotask), the queue is drained at the next allocation. Not here: watermarks (core/engine).
 import { DisposedError } from "./errors.ts";
 import type { Backend, Buffer } from "../backends/backend.ts";
 
-interface Token {
-  readonly backend: Backend;
-  buffer: Buffer | null;
-  readonly bytes: number;
-}
+// What a finalizer needs, by the number of the storage: it is told a number, since it keeps alive what it is told.
+const backends: (Backend | null)[] = [];
+const buffers: Buffer[] = [];
+const sizes: number[] = [];
+/** Numbers to be used again. */
+const spare: number[] = [];
 
-const freed: Token[] = [];
-const registry = new FinalizationRegistry<Token>((token) => {
-  freed.push(token);
+/** Numbers of storages that were collected. */
+const collected: number[] = [];
+const registry = new FinalizationRegistry<number>((id) => {
+  collected.push(id);
 });
 
 /** Counters over all places. */
@@ -41,25 +43,42 @@ export function openScopes(): Set<Storage>[] {
   return scopes;
 }
 
+/** Takes a storage out of all scopes, since something outside holds it. */
+export function keepStorage(storage: Storage): void {
+  for (const scope of scopes) scope.delete(storage);
+  storage.settle();
+}
+
+/** Hands what a scope held to the one around it, or to the collector. */
+export function handOver(storage: Storage, outer: Set<Storage> | undefined): void {
+  if (outer === undefined) storage.settle();
+  else outer.add(storage);
+}
+
 /** Replaces the stack of open scopes. */
 export function setOpenScopes(stack: Set<Storage>[]): void {
   scopes = stack;
 }
 
-function release(token: Token): void {
-  if (token.buffer === null) return;
-  token.backend.free(token.buffer);
-  token.buffer = null;
-  storageStats.live -= token.bytes;
+/** Gives a storage's buffer back, if it has not been yet. */
+function release(id: number): void {
+  const backend = backends[id];
+  if (backend === null) return;
+  backend.free(buffers[id]);
+  backends[id] = null;
+  buffers[id] = 0;
+  storageStats.live -= sizes[id];
   storageStats.count--;
 }
 
 /** Gives back what the collector has found since the last call. Returns how many storages that were. */
 export function drainFreed(): number {
-  const n = freed.length;
-  if (n === 0) return 0;
-  for (let i = 0; i < n; i++) release(freed[i]);
-  freed.length = 0;
+  const n = collected.length;
+  for (let i = 0; i < n; i++) {
+    release(collected[i]);
+    spare.push(collected[i]);
+  }
+  if (n > 0) collected.length = 0;
   return n;
 }
 
@@ -71,35 +90,47 @@ export class Storage {
   history = 0;
   readonly backend: Backend;
   readonly bytes: number;
-  readonly #token: Token;
+  #id: number;
   #handles = 0;
+  /** Whether the collector will tell of its end; one in a scope needs no such telling. */
+  #registered = false;
 
   /** Takes over a buffer of the backend. */
   constructor(backend: Backend, buffer: Buffer, bytes: number) {
     this.backend = backend;
     this.bytes = bytes;
-    this.#token = { backend, buffer, bytes };
-    registry.register(this, this.#token, this.#token);
+    const id = spare.pop() ?? sizes.length;
+    backends[id] = backend;
+    buffers[id] = buffer;
+    sizes[id] = bytes;
+    this.#id = id;
     countBytes(bytes);
     storageStats.count++;
     if (scopes.length > 0) scopes[scopes.length - 1].add(this);
+    else this.settle();
   }
 
   /** The buffer. Throws if it has been freed. */
   get buffer(): Buffer {
-    const buffer = this.#token.buffer;
-    if (buffer === null) {
+    if (this.#id < 0) {
       throw new DisposedError(
         "Cannot use a tensor whose memory was freed: it was disposed, left a scope() or its `using` block; " +
           "return it from the scope, or clone() it before",
       );
     }
-    return buffer;
+    return buffers[this.#id];
   }
 
   /** Whether the buffer has been given back. */
   get isFreed(): boolean {
-    return this.#token.buffer === null;
+    return this.#id < 0;
+  }
+
+  /** Leaves it to the collector, when no scope will free it. */
+  settle(): void {
+    if (this.#registered || this.#id < 0) return;
+    this.#registered = true;
+    registry.register(this, this.#id);
   }
 
   /** Counts one more tensor that may dispose of the storage. */
@@ -114,8 +145,10 @@ export class Storage {
 
   /** Gives the buffer back now. */
   free(): void {
-    if (this.#token.buffer === null) return;
-    registry.unregister(this.#token);
-    release(this.#token);
+    if (this.#id < 0) return;
+    release(this.#id);
+    // The number of a registered one is free when the collector has told of it.
+    if (!this.#registered) spare.push(this.#id);
+    this.#id = -1;
   }
 }

@@ -8,6 +8,7 @@ import {
   assertThrows,
 } from "jsr:@std/assert@1";
 import {
+  customFunction,
   DisposedError,
   grad,
   memory,
@@ -354,6 +355,57 @@ Deno.test("operations of every kind, and their gradients, leave nothing", async 
       await assertBackTo(before, name);
     });
   }
+});
+
+Deno.test("backward leaves nothing but the gradients of leaves, at once", () => {
+  const w = rand([64, 64], { requiresGrad: true });
+  const b = rand([64], { requiresGrad: true });
+  const F = nn.functional;
+  const made = (fn: () => unknown) => {
+    const before = memory.stats().storages;
+    fn();
+    return memory.stats().storages - before;
+  };
+  const loss = () => F.softmax(F.linear(w.T, w, b).relu().exp()).mul(w).cumsum(0).mean();
+  let y = loss();
+  assertEquals(made(() => y.backward()), 2);
+  y = loss();
+  w.zeroGrad();
+  assertEquals(made(() => y.backward()), 2, "one new, one for the sum with the old");
+  y = loss();
+  let gs: Tensor[] = [];
+  assertEquals(made(() => gs = grad(y, [w, b, w])), 3);
+  assertEquals(gs.map((g) => g.numel), [4096, 64, 4096]);
+  y = loss();
+  const scoped = made(() => scope(() => grad(y, [w, b])));
+  assertEquals(scoped, 2);
+  y = loss();
+  assertEquals(made(() => scope(() => void grad(y, [w, b]))), 0);
+});
+
+Deno.test("hooks and functions of one's own may keep gradients", async () => {
+  const w = tensor([1, 2], { requiresGrad: true });
+  const kept: Tensor[] = [];
+  const half = customFunction<[Tensor]>({
+    forward: (_, x) => x.mul(0.5),
+    backward: (_, g) => {
+      const mine = g.mul(0.5);
+      kept.push(g, mine);
+      return mine;
+    },
+  });
+  const y = half(w.mul(3)) as Tensor;
+  const z = y.mul(2);
+  y.registerHook((g) => void kept.push(g, g.add(1)));
+  z.registerHook((g) => {
+    const other = g.mul(1);
+    kept.push(other);
+    return other;
+  });
+  z.sum().backward();
+  await memory.collect();
+  assertEquals(kept.map((t) => (values(t) as number[])[0]), [1, 2, 3, 2, 1]);
+  assertEquals(values(w.grad!), [3, 3]);
 });
 
 Deno.test("in-place changes and reading leave nothing", async () => {

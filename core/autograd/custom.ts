@@ -19,6 +19,12 @@ export class FunctionContext {
   }
 }
 
+class CustomNode extends FunctionNode {
+  override get isForeign(): boolean {
+    return true;
+  }
+}
+
 /** A function with a gradient of its own (Paddle's PyLayer). */
 export interface CustomFunction<Args extends readonly Operand[]> {
   /** Computes the outputs; nothing inside is recorded. */
@@ -67,7 +73,7 @@ export function customFunction<Args extends readonly Operand[]>(
     const list = result instanceof Tensor ? [result] : result;
     if (!needsGrad(inputs)) return result;
     const outs = list.map((o) => (inputs.includes(o) || o.requiresGrad ? o.detach() : o));
-    const node = new FunctionNode(name, inputs, outs, [], (grads, saved) => {
+    const node = new CustomNode(name, inputs, outs, [], (grads, saved) => {
       ctx.saved = saved;
       const back = fn.backward(ctx, ...grads);
       const gs = back === null || back instanceof Tensor ? [back] : back;

@@ -1,50 +1,31 @@
 // Whether operations are being recorded, and the switches users have for it.
+import { asyncLocal } from "../async_local.ts";
+import { expectFunction } from "../operands.ts";
 
-let gradEnabled = true;
+interface Mode {
+  on: boolean;
+}
 
-/** Switches of async functions that have not settled, in the order they began. */
-let pending: { readonly on: boolean }[] = [];
-/** The state outside of all of them. */
-let outside = true;
+/** Outside of every switch. */
+const outside: Mode = { on: true };
+const inside = asyncLocal<Mode>();
 
 /** Whether operations are being recorded. */
 export function isGradEnabled(): boolean {
-  return gradEnabled;
+  return (inside.get() ?? outside).on;
 }
 
-/** Switches recording; gives the former state. Prefer {@linkcode noGrad}. */
+/** Switches recording; gives the former state. For code without awaits that switches back; else {@linkcode noGrad}. */
 export function setGradEnabled(on: boolean): boolean {
-  const was = gradEnabled;
-  gradEnabled = on;
+  const mode = inside.get() ?? outside;
+  const was = mode.on;
+  mode.on = on;
   return was;
 }
 
-/** The state that holds until `promise` settles; async functions may overlap, so ends come in any order. */
-function until<T>(promise: Promise<T>, on: boolean, was: boolean): Promise<T> {
-  const own = { on };
-  if (pending.length === 0) outside = was;
-  pending.push(own);
-  return promise.finally(() => {
-    pending = pending.filter((p) => p !== own);
-    gradEnabled = pending.at(-1)?.on ?? outside;
-  });
-}
-
-function withGrad<T>(on: boolean, fn: () => T): T {
-  const was = setGradEnabled(on);
-  let settled = true;
-  try {
-    const result = fn();
-    if (!(result instanceof Promise)) return result;
-    settled = false;
-    return until(result, on, was) as T;
-  } finally {
-    if (settled) gradEnabled = was;
-  }
-}
-
 /**
- * Runs `fn` without recording gradients. If `fn` is async, recording stays off until it settles.
+ * Runs `fn` without recording gradients. If `fn` is async, that holds for it and for what it awaits; other
+ * async functions that run meanwhile go on recording.
  *
  * @example
  * ```ts
@@ -56,7 +37,8 @@ function withGrad<T>(on: boolean, fn: () => T): T {
  * ```
  */
 export function noGrad<T>(fn: () => T): T {
-  return withGrad(false, fn);
+  expectFunction("noGrad", fn);
+  return inside.run({ on: false }, fn);
 }
 
 /**
@@ -72,5 +54,6 @@ export function noGrad<T>(fn: () => T): T {
  * ```
  */
 export function enableGrad<T>(fn: () => T): T {
-  return withGrad(true, fn);
+  expectFunction("enableGrad", fn);
+  return inside.run({ on: true }, fn);
 }

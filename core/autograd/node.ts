@@ -22,6 +22,10 @@ let nextSeq = 1;
 /** A step of the gradient graph. */
 export abstract class GradNode {
   readonly isLeaf: boolean = false;
+  /** Whether its gradient is code of others, who may hold on to what they see and make. */
+  get isForeign(): boolean {
+    return false;
+  }
   /** Order of making: a node comes after all nodes its edges lead to. */
   readonly seq: number = nextSeq++;
   /** Hooks by output index. */

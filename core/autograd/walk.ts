@@ -60,6 +60,13 @@ function hooked(name: string, hooks: readonly GradHook[], grad: Tensor): Tensor 
   return g;
 }
 
+/** A tensor that a walk begins at. */
+interface Root {
+  readonly edge: Edge;
+  /** Makes its gradient. */
+  seed(): Tensor;
+}
+
 interface WalkOptions {
   readonly createGraph: boolean;
   readonly retainGraph: boolean;
@@ -91,13 +98,13 @@ function reach(
 
 /**
  * Walks back from the roots. `sink` receives the final gradient of every leaf and of every watched
- * (node, output); only nodes that lead to something wanted are run.
+ * (node, output), and gives the arena's part in what it keeps away; only nodes that lead to something wanted are run.
  */
 function walk(
-  roots: readonly { readonly edge: Edge; readonly grad: Tensor }[],
+  roots: readonly Root[],
   watched: ReadonlyMap<GradNode, ReadonlySet<number>> | null,
   options: WalkOptions,
-  sink: (node: GradNode, index: number, grad: Tensor) => void,
+  sink: (node: GradNode, index: number, grad: Tensor, arena: Arena | null) => void,
 ): void {
   const { order, useful } = reach(roots, watched);
   const pending = new Map<GradNode, (Tensor | null)[]>();
@@ -117,7 +124,7 @@ function walk(
   };
   const was = setGradEnabled(options.createGraph);
   try {
-    for (const r of roots) give(r.edge, r.grad);
+    for (const r of roots) give(r.edge, r.seed());
     for (let i = order.length - 1; i >= 0; i--) {
       const node = order[i];
       const slots = pending.get(node);
@@ -128,9 +135,9 @@ function walk(
       const wanted = watched?.get(node);
       for (let k = 0; k < slots.length; k++) {
         const g = slots[k];
-        if (g === null || !(watched === null ? node.isLeaf : wanted?.has(k))) continue;
-        arena?.give(g);
-        sink(node, k, g);
+        if (g !== null && (watched === null ? node.isLeaf : wanted?.has(k))) {
+          sink(node, k, g, arena);
+        }
       }
       if (!node.isLeaf && node.edges.some((e) => e !== null && useful.has(e.node))) {
         const results = applied(node, slots, arena);
@@ -178,13 +185,15 @@ function runHooks(node: GradNode, slots: (Tensor | null)[], arena: Arena | null)
   }
 }
 
-function seedGrad(call: string, x: Tensor, grad: Tensor | undefined): Tensor {
+/** Where a walk begins: with the gradient given, or with ones. */
+function rootOf(call: string, x: Tensor, grad: Tensor | undefined): Root {
   if (!x.requiresGrad) {
     throw new GradError(
       `Cannot ${call} from a tensor of shape ${showShape(x.shape)}: it does not require grad; ` +
         "make an input with {requiresGrad: true}, and record outside noGrad()",
     );
   }
+  const edge = edgeOf(x)!;
   if (grad === undefined) {
     if (x.numel !== 1) {
       throw new GradError(
@@ -194,7 +203,7 @@ function seedGrad(call: string, x: Tensor, grad: Tensor | undefined): Tensor {
           "reduce it with sum() or mean(), or pass a gradient of its shape",
       );
     }
-    return ops.ones(x.shape, { dtype: x.dtype, place: x.place });
+    return { edge, seed: () => ops.ones(x.shape, { dtype: x.dtype, place: x.place }) };
   }
   expectTensors(call, grad);
   if (!sameShape(grad.shape, x.shape)) {
@@ -204,7 +213,7 @@ function seedGrad(call: string, x: Tensor, grad: Tensor | undefined): Tensor {
       }: shapes must be equal`,
     );
   }
-  return grad.dtype === x.dtype ? grad : ops.cast(grad, x.dtype);
+  return { edge, seed: () => grad.dtype === x.dtype ? grad : ops.cast(grad, x.dtype) };
 }
 
 /** Takes storages out of the open scopes, since something outside now holds them. */
@@ -248,17 +257,17 @@ function ofItsOwn(g: Tensor, given: Set<Storage | null>): Tensor {
 
 /** The work of `Tensor.backward`. */
 export function backward(x: Tensor, grad: Tensor | undefined, retainGraph: boolean): void {
-  const seed = seedGrad("backward", x, grad);
+  const root = rootOf("backward", x, grad);
   const given = new Set<Storage | null>([grad?.impl.storage ?? null]);
   walk(
-    [{ edge: edgeOf(x)!, grad: seed }],
+    [root],
     null,
     { createGraph: false, retainGraph },
-    (node, _i, g) => {
+    (node, _i, g, arena) => {
       const leaf = (node as LeafNode).tensor;
       const old = leaf.grad;
       const total = ofItsOwn(old === null ? g : ops.add(old, g), given);
-      keepAlive(total);
+      arena?.give(total);
       leaf.grad = total;
     },
   );
@@ -318,16 +327,14 @@ export function grad(
     watched.set(edge.node, set);
     return edge;
   });
-  const roots = outs.map((x, i) => {
-    const seed = seedGrad("grad", x, options.gradOutputs?.[i]);
-    return { edge: edgeOf(x)!, grad: seed };
-  });
+  const roots = outs.map((x, i) => rootOf("grad", x, options.gradOutputs?.[i]));
   const found = new Map<GradNode, Map<number, Tensor>>();
   walk(
     roots,
     watched,
     { createGraph, retainGraph: options.retainGraph ?? createGraph },
-    (node, k, g) => {
+    (node, k, g, arena) => {
+      arena?.give(g);
       let slots = found.get(node);
       if (slots === undefined) found.set(node, slots = new Map());
       slots.set(k, g);

@@ -1,7 +1,14 @@
 // When memory is given back: the watermark, collections and yields at awaits, the hard limit, scopes. The
 // facts behind it: finalizers run only between macrotasks, and V8 does not see memory outside its heap.
 import { MemoryError, ValueError } from "../errors.ts";
-import { drainFreed, openScopes, setOpenScopes, type Storage, storageStats } from "../storage.ts";
+import {
+  drainFreed,
+  handOver,
+  openScopes,
+  setOpenScopes,
+  type Storage,
+  storageStats,
+} from "../storage.ts";
 import { Tensor } from "../tensor.ts";
 import type { Backend, Buffer } from "../../backends/backend.ts";
 
@@ -163,6 +170,7 @@ export function scope<T>(fn: () => T): T {
     const open = openScopes();
     if (open[open.length - 1] !== own) {
       setOpenScopes(open.filter((s) => s !== own));
+      for (const s of own) s.settle();
       throw new ValueError(
         "Cannot close this scope(): another that was opened later is still open; " +
           "await inner async scopes before the outer one ends, or use `using`",
@@ -171,7 +179,7 @@ export function scope<T>(fn: () => T): T {
     open.pop();
     const kept = storagesIn(result);
     for (const s of own) {
-      if (kept.has(s)) open[open.length - 1]?.add(s);
+      if (kept.has(s)) handOver(s, open.at(-1));
       else s.free();
     }
   };
