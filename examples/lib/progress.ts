@@ -28,15 +28,16 @@ export class Progress {
     const seconds = (now - this.#started) / 1000;
     const rate = done / seconds;
     const part = done / this.#total;
-    const width = 24;
+    const eta = clock((this.#total - done) / rate);
+    const figures = `${(part * 100).toFixed(0).padStart(3)} %  ${text}  ${
+      rate.toFixed(0)
+    } samples/s  ETA ${eta}`;
+    // A line that wraps could not be drawn over: the bar takes what is left, and none if need be.
+    const columns = (Deno.consoleSize().columns || 100) - 1;
+    const width = Math.max(0, Math.min(24, columns - figures.length - 1));
     const full = Math.floor(part * width);
     const bar = "█".repeat(full) + "░".repeat(width - full);
-    const eta = clock((this.#total - done) / rate);
-    this.#write(
-      `\r${bar} ${(part * 100).toFixed(0).padStart(3)} %  ${text}  ${
-        rate.toFixed(0)
-      } samples/s  ETA ${eta}\x1b[K`,
-    );
+    this.#write(`\r${`${bar} ${figures}`.trimStart().slice(0, columns)}\x1b[K`);
   }
 
   /** A line that stays. */
