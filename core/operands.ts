@@ -1,20 +1,31 @@
-// Whether what a call was given is a tensor: programs also run without a type check. Not here: shapes, dtypes.
+// Whether what a call was given is of the kind that it takes: programs also run without a type check. Not here:
+// shapes, dtypes.
 import { ValueError } from "./errors.ts";
 import { Tensor } from "./tensor.ts";
 
-/** What a value is, and what to do about it. */
+/** What a value is, in words; never an error, whatever it is. */
+export function describe(x: unknown): string {
+  if (x === null || x === undefined) return `${x}`;
+  if (typeof x === "string") return `the string ${JSON.stringify(x)}`;
+  if (typeof x === "number" || typeof x === "boolean") return `${x}`;
+  if (typeof x === "bigint") return `${x}n`;
+  if (Array.isArray(x)) return "an array";
+  return `a value of kind ${typeof x === "object" ? x.constructor?.name ?? "object" : typeof x}`;
+}
+
+/** What a value is, and what to do about it where a tensor is needed. */
 function explain(x: unknown): string {
-  if (x === null || x === undefined) return `${x}; check where it comes from`;
-  if (typeof x === "string") return `the string ${JSON.stringify(x)}; write a number`;
-  if (Array.isArray(x)) return "an array; make a tensor of it with tensor(…)";
-  const name = typeof x === "object" ? x.constructor?.name ?? "object" : typeof x;
-  const kind = `a value of kind ${name}`;
-  if (ArrayBuffer.isView(x)) return `${kind}; make a tensor of it with tensor(…)`;
-  if (x instanceof Promise) return `${kind}; await it first`;
-  if (name === "Tensor" || name === "Parameter") {
-    return `${kind} of another copy of Plesio; import one mod.ts by one address`;
+  const what = describe(x);
+  if (x === null || x === undefined) return `${what}; check where it comes from`;
+  if (typeof x === "string") return `${what}; write a number`;
+  if (Array.isArray(x) || ArrayBuffer.isView(x)) {
+    return `${what}; make a tensor of it with tensor(…)`;
   }
-  return kind;
+  if (x instanceof Promise) return `${what}; await it first`;
+  if (what.endsWith(" Tensor") || what.endsWith(" Parameter")) {
+    return `${what} of another copy of Plesio; import one mod.ts by one address`;
+  }
+  return what;
 }
 
 /** Throws a ValueError unless all are tensors. */
@@ -29,4 +40,12 @@ export function expectTensors(call: string, ...xs: readonly unknown[]): void {
 export function expectScalar(call: string, x: unknown): void {
   if (typeof x === "number" || typeof x === "boolean" || typeof x === "bigint") return;
   throw new ValueError(`Cannot ${call}: operands must be tensors or numbers: got ${explain(x)}`);
+}
+
+/** Throws a ValueError unless it is a function. */
+export function expectFunction(call: string, x: unknown): void {
+  if (typeof x === "function") return;
+  throw new ValueError(
+    `Cannot ${call}: it takes a function: got ${describe(x)}; write ${call}(() => …)`,
+  );
 }

@@ -137,15 +137,21 @@ Deno.test("an async noGrad lasts until it settles", async () => {
   assertEquals(isGradEnabled(), true);
 });
 
-Deno.test("async noGrads that overlap leave recording as it was", async () => {
-  let open!: () => void;
-  const gate = new Promise<void>((done) => open = done);
-  const first = noGrad(async () => await gate);
-  const second = noGrad(async () => await new Promise<void>((done) => setTimeout(done, 2)));
-  open();
-  await first;
-  await second;
-  assertEquals(isGradEnabled(), true);
+Deno.test("async functions that overlap each record as they said", async () => {
+  const x = leaf([1, 2]);
+  const seen: [string, boolean][] = [];
+  const look = async (who: string, pauses: readonly number[]): Promise<void> => {
+    for (const ms of pauses) {
+      await new Promise((done) => setTimeout(done, ms));
+      seen.push([who, x.mul(2).requiresGrad]);
+    }
+  };
+  const off = noGrad(() => look("noGrad", [1, 20]));
+  const on = enableGrad(() => look("enableGrad", [10, 20]));
+  assertEquals(x.mul(2).requiresGrad, true, "what goes on beside them records");
+  await Promise.all([off, on, look("beside", [5, 30])]);
+  for (const [who, recorded] of seen) assertEquals(recorded, who !== "noGrad", who);
+  assertEquals([seen.length, isGradEnabled()], [6, true]);
 });
 
 Deno.test("detach cuts, shares memory and does not follow", () => {
