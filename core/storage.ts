@@ -1,6 +1,7 @@
 // Buffers of elements and how long they live. Storages are freed by the last `dispose` of a tensor that
 // was given one, by a scope, or by the garbage collector; a finalizer only queues a number (it may run
 // at any macrotask), the queue is drained at the next allocation. Not here: watermarks (core/engine).
+import { asyncLocal } from "./async_local.ts";
 import { DisposedError } from "./errors.ts";
 import type { Backend, Buffer } from "../backends/backend.ts";
 
@@ -36,28 +37,35 @@ export function countBytes(bytes: number): void {
   if (storageStats.live > storageStats.peak) storageStats.peak = storageStats.live;
 }
 
-let scopes: Set<Storage>[] = [];
+/** Storages that are freed together. */
+export class Scope extends Set<Storage> {
+  /** Async functions may go on in a scope that has ended. */
+  closed = false;
+}
 
-/** The scopes that are open, innermost last; swapped by the engine around asynchronous scopes. */
-export function openScopes(): Set<Storage>[] {
-  return scopes;
+const outside: Scope[] = [];
+const inside = asyncLocal<Scope[]>();
+
+/** The scopes that are open here, innermost last. */
+export function openScopes(): Scope[] {
+  return inside.get() ?? outside;
+}
+
+/** Runs `fn`, and what it awaits, in a further scope. */
+export function inScope<T>(scope: Scope, fn: () => T): T {
+  return inside.run([...openScopes(), scope], fn);
 }
 
 /** Takes a storage out of all scopes, since something outside holds it. */
 export function keepStorage(storage: Storage): void {
-  for (const scope of scopes) scope.delete(storage);
+  for (const scope of openScopes()) scope.delete(storage);
   storage.settle();
 }
 
 /** Hands what a scope held to the one around it, or to the collector. */
-export function handOver(storage: Storage, outer: Set<Storage> | undefined): void {
-  if (outer === undefined) storage.settle();
+export function handOver(storage: Storage, outer: Scope | undefined): void {
+  if (outer === undefined || outer.closed) storage.settle();
   else outer.add(storage);
-}
-
-/** Replaces the stack of open scopes. */
-export function setOpenScopes(stack: Set<Storage>[]): void {
-  scopes = stack;
 }
 
 /** Gives a storage's buffer back, if it has not been yet. */
@@ -106,8 +114,7 @@ export class Storage {
     this.#id = id;
     countBytes(bytes);
     storageStats.count++;
-    if (scopes.length > 0) scopes[scopes.length - 1].add(this);
-    else this.settle();
+    handOver(this, openScopes().at(-1));
   }
 
   /** The buffer. Throws if it has been freed. */

@@ -215,23 +215,45 @@ Deno.test("an async scope frees when it settles", async () => {
   assertThrows(() => inner.add(1), DisposedError);
 });
 
-Deno.test("async scopes that overlap out of order are refused, and nothing is freed that they did not make", async () => {
-  const outside = zeros([2]);
-  let open!: () => void;
-  const gate = new Promise<void>((done) => open = done);
-  const first = scope(async () => {
-    await gate;
-    return zeros([1]);
+Deno.test("async scopes that overlap free each what they made, and nothing else", async () => {
+  const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
+  const run = (pauses: readonly number[], inner: Tensor[]) =>
+    scope(async () => {
+      let x = tensor([0]);
+      for (const ms of pauses) {
+        inner.push(x);
+        await pause(ms);
+        x = x.add(1);
+      }
+      return x;
+    });
+  const inner: Tensor[] = [];
+  const [first, second] = [run([5, 20], inner), run([1, 10, 30], inner)];
+  const beside = tensor([7]).add(1);
+  assertEquals([values(await first), values(await second), values(beside)], [[2], [3], [8]]);
+  for (const x of inner) assertThrows(() => x.add(1), DisposedError, "left a scope()");
+});
+
+Deno.test("what goes on after its scope has ended belongs to the collector", async () => {
+  let late: Promise<Tensor> | null = null;
+  scope(() => {
+    const go = async (): Promise<Tensor> => {
+      await new Promise((done) => setTimeout(done, 1));
+      return scope(() => tensor([1]).add(1));
+    };
+    late = go();
   });
-  const second = scope(async () => {
-    await new Promise((done) => setTimeout(done, 5));
-    return zeros([1]);
-  });
-  open();
-  await assertRejects(() => first, ValueError, "another that was opened later is still open");
-  await second;
-  assertEquals(values(outside), [0, 0]);
-  assertEquals(values(scope(() => zeros([1]).add(1))), [1], "scopes work afterwards");
+  const x = await late!;
+  assertEquals(values(x), [2]);
+  x.dispose();
+});
+
+Deno.test("a scope takes a function", () => {
+  assertThrows(
+    () => scope(3 as unknown as () => void),
+    ValueError,
+    "Cannot scope: it takes a function: got 3; write scope(() => …)",
+  );
 });
 
 Deno.test("backward through what a scope freed is an error that says so", () => {

@@ -1,13 +1,13 @@
 // Gradients on their way back: in a walk that records nothing no one but the walk holds them, so each is freed
 // as soon as its last reader has run. Not here: the walk.
-import { handOver, openScopes, type Storage } from "../storage.ts";
+import { handOver, openScopes, Scope, type Storage } from "../storage.ts";
 import type { Tensor } from "../tensor.ts";
 
 /** The memory of one walk: a scope whose tensors are counted. */
 export class Arena {
-  readonly #outer: Set<Storage> | undefined;
+  readonly #outer: Scope | undefined;
   /** Made since the last sweep. */
-  readonly #fresh = new Set<Storage>();
+  readonly #fresh = new Scope();
   /** How many gradients that wait for a reader lie in each. */
   readonly #waiting = new Map<Storage, number>();
 

@@ -1,11 +1,13 @@
 // When memory is given back: the watermark, collections and yields at awaits, the hard limit, scopes. The
 // facts behind it: finalizers run only between macrotasks, and V8 does not see memory outside its heap.
 import { MemoryError, ValueError } from "../errors.ts";
+import { expectFunction } from "../operands.ts";
 import {
   drainFreed,
   handOver,
+  inScope,
   openScopes,
-  setOpenScopes,
+  Scope,
   type Storage,
   storageStats,
 } from "../storage.ts";
@@ -150,9 +152,10 @@ function storagesIn(value: unknown): Set<Storage> {
 
 /**
  * Runs `fn` and frees every tensor made in it at once, except those it returns (in arrays, Maps, Sets and
- * public fields of objects too) and the gradients of leaves. Async functions are freed when they settle.
+ * public fields of objects too) and the gradients of leaves. What an async function made, also after its awaits, is
+ * freed when it settles; what others make meanwhile is not its own.
  *
- * @throws {ValueError} if scopes close in another order than they were opened, which concurrent async scopes can do.
+ * @throws {ValueError} if `fn` is not a function.
  * @example
  * ```ts
  * import { assertEquals } from "jsr:@std/assert@1";
@@ -163,45 +166,36 @@ function storagesIn(value: unknown): Set<Storage> {
  * ```
  */
 export function scope<T>(fn: () => T): T {
-  const own = new Set<Storage>();
-  const stack = openScopes();
-  stack.push(own);
+  expectFunction("scope", fn);
+  const outer = openScopes().at(-1);
+  const own = new Scope();
   const close = (result: unknown): void => {
-    const open = openScopes();
-    if (open[open.length - 1] !== own) {
-      setOpenScopes(open.filter((s) => s !== own));
-      for (const s of own) s.settle();
-      throw new ValueError(
-        "Cannot close this scope(): another that was opened later is still open; " +
-          "await inner async scopes before the outer one ends, or use `using`",
-      );
-    }
-    open.pop();
+    own.closed = true;
     const kept = storagesIn(result);
     for (const s of own) {
-      if (kept.has(s)) handOver(s, open.at(-1));
+      if (kept.has(s)) handOver(s, outer);
       else s.free();
     }
+    own.clear();
   };
-  let pending = false;
+  let result: T;
   try {
-    const result = fn();
-    if (result instanceof Promise) {
-      pending = true;
-      return result.then((v) => {
-        close(v);
-        return v;
-      }, (e) => {
-        close(null);
-        throw e;
-      }) as T;
-    }
-    pending = true;
+    result = inScope(own, fn);
+  } catch (e) {
+    close(null);
+    throw e;
+  }
+  if (!(result instanceof Promise)) {
     close(result);
     return result;
-  } finally {
-    if (!pending) close(null);
   }
+  return result.then((v) => {
+    close(v);
+    return v;
+  }, (e) => {
+    close(null);
+    throw e;
+  }) as T;
 }
 
 /** Memory figures and limits. */
