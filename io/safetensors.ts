@@ -139,8 +139,13 @@ function readEntry(name: string, value: unknown, available: number): Entry {
   }
   const type = FILE_TYPES[dtype];
   const bytes = (shape as number[]).reduce((a, b) => a * b, type.bytes);
+  // As if no axis were empty: sizes that cannot be counted stand for no tensor.
+  const countable = (shape as number[]).reduce((a, b) => a * Math.max(b, 1), type.bytes);
   const [begin, end] = offsets as [number, number];
-  if (!Number.isSafeInteger(bytes) || end - begin !== bytes) {
+  if (!Number.isSafeInteger(countable)) {
+    throw refuse(`its shape ${showShape(shape as number[])} has more elements than can be counted`);
+  }
+  if (end - begin !== bytes) {
     throw refuse(
       `${dtype} ${showShape(shape as number[])} takes ${bytes} bytes: its data_offsets give ${
         end - begin
@@ -153,6 +158,27 @@ function readEntry(name: string, value: unknown, available: number): Entry {
     );
   }
   return { name, type, shape: shape as number[], begin, end };
+}
+
+/** A key that an object of the (valid) JSON text has twice, or null. */
+function repeatedKey(text: string): string | null {
+  const objects: Set<string>[] = [];
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (c === "{") objects.push(new Set());
+    else if (c === "}") objects.pop();
+    if (c !== '"') continue;
+    const begin = i++;
+    while (text[i] !== '"') i += text[i] === "\\" ? 2 : 1;
+    let next = i + 1;
+    while (" \t\n\r".includes(text[next])) next++;
+    if (text[next] !== ":") continue;
+    const key: string = JSON.parse(text.slice(begin, i + 1));
+    const keys = objects[objects.length - 1];
+    if (keys.has(key)) return key;
+    keys.add(key);
+  }
+  return null;
 }
 
 /** Reads and checks the header. */
@@ -173,14 +199,17 @@ function readHeader(bytes: Uint8Array): { entries: Entry[]; metadata: Metadata; 
   }
   let header: unknown;
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes.slice(8, data));
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+      .decode(bytes.slice(8, data));
     if (!text.startsWith("{")) throw new SyntaxError("it does not begin with {");
     header = JSON.parse(text);
+    const twice = repeatedKey(text);
+    if (twice !== null) throw new SyntaxError(`it has two entries ${JSON.stringify(twice)}`);
   } catch (e) {
     throw refuse(`its header is not JSON in UTF-8: ${(e as Error).message}`);
   }
   if (!record(header)) throw refuse("its header is not an object");
-  const metadata: Record<string, string> = {};
+  const metadata: [string, string][] = [];
   const entries: Entry[] = [];
   for (const [name, value] of Object.entries(header)) {
     if (name !== "__metadata__") {
@@ -190,7 +219,7 @@ function readHeader(bytes: Uint8Array): { entries: Entry[]; metadata: Metadata; 
     if (!record(value)) throw refuse("its __metadata__ is not an object");
     for (const [key, text] of Object.entries(value)) {
       if (typeof text !== "string") throw refuse(`its metadata "${key}" is not a text`);
-      metadata[key] = text;
+      metadata.push([key, text]);
     }
   }
   const sorted = [...entries].sort((a, b) => a.begin - b.begin || a.end - b.end);
@@ -206,7 +235,7 @@ function readHeader(bytes: Uint8Array): { entries: Entry[]; metadata: Metadata; 
   if (at !== bytes.length - data) {
     throw refuse(`it has ${bytes.length - data - at} bytes after the last tensor`);
   }
-  return { entries, metadata, data };
+  return { entries, metadata: Object.fromEntries(metadata), data };
 }
 
 /**
@@ -259,20 +288,33 @@ async function storedBytes(x: Tensor): Promise<Uint8Array<ArrayBuffer>> {
   return await storage.backend.read(storage.buffer, dense.impl.offset * size, dense.numel * size);
 }
 
+function checkMetadata(metadata: Metadata): Metadata {
+  for (const [key, text] of Object.entries(metadata)) {
+    if (typeof text !== "string") {
+      throw new FormatError(
+        `Cannot save metadata "${key}": the format keeps texts alone: got ${typeof text}; write String(…) or JSON`,
+      );
+    }
+  }
+  return metadata;
+}
+
 /**
  * The bytes of a safetensors file that holds the tensors, in the order of their names.
  *
  * @param tensors Tensors by name, of any dtype but complex128, which the format does not have.
  * @param options `metadata`: texts by name.
  * @throws {DTypeError} if a tensor has a dtype that the format lacks.
- * @throws {FormatError} if a tensor is called `__metadata__`.
+ * @throws {FormatError} if a tensor is called `__metadata__`, or metadata are not texts.
  */
 export async function encodeSafetensors(
   tensors: Readonly<Record<string, Tensor>>,
   options: { readonly metadata?: Metadata } = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const header: Record<string, unknown> = {};
-  if (options.metadata !== undefined) header.__metadata__ = options.metadata;
+  const header: [string, unknown][] = [];
+  if (options.metadata !== undefined) {
+    header.push(["__metadata__", checkMetadata(options.metadata)]);
+  }
   // Wide elements first, as the format's own writer does, so that all are aligned.
   const names = Object.keys(tensors).sort((a, b) =>
     DTYPES[tensors[b].dtype].bytes - DTYPES[tensors[a].dtype].bytes || (a < b ? -1 : a > b ? 1 : 0)
@@ -292,10 +334,10 @@ export async function encodeSafetensors(
       );
     }
     const bytes = x.numel * DTYPES[x.dtype].bytes;
-    header[name] = { dtype, shape: x.shape, data_offsets: [at, at + bytes] };
+    header.push([name, { dtype, shape: x.shape, data_offsets: [at, at + bytes] }]);
     at += bytes;
   }
-  const text = new TextEncoder().encode(JSON.stringify(header));
+  const text = new TextEncoder().encode(JSON.stringify(Object.fromEntries(header)));
   const padded = Math.ceil(text.length / 8) * 8;
   const out = new Uint8Array(8 + padded + at);
   new DataView(out.buffer).setBigUint64(0, BigInt(padded), true);
