@@ -9,38 +9,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "jsr:@std/assert@1";
 import { readTree } from "../tools/check_ranks.ts";
 import { type Import, importsOf, tokensOf } from "../tools/scan.ts";
-
-const ROOT = `${import.meta.dirname}/..`;
-
-interface Output {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** Runs Deno; without colors, so that output can be compared. */
-async function deno(
-  args: string[],
-  options: { cwd?: string; env?: Record<string, string> } = {},
-): Promise<Output> {
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args,
-    cwd: options.cwd ?? ROOT,
-    env: { NO_COLOR: "1", ...options.env },
-    stdin: "null",
-  }).output();
-  const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  return { code, out, err };
-}
-
-async function withTemp(use: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "plesio_house_" });
-  try {
-    await use(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-}
+import { deno, type Output, ROOT, withTemp } from "./support.ts";
 
 function importsIn(source: string): Import[] {
   return importsOf(tokensOf(source));
@@ -170,6 +139,7 @@ function gate(folder: string, ...args: string[]): Promise<Output> {
   return deno(["run", "-A", "--no-check", "tools/gate.ts", ...args], {
     cwd: folder,
     env: { PLESIO_TEST_FULL: "0" },
+    limit: 600,
   });
 }
 
