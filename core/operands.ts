@@ -42,6 +42,24 @@ export function expectScalar(call: string, x: unknown): void {
   throw new ValueError(`Cannot ${call}: operands must be tensors or numbers: got ${explain(x)}`);
 }
 
+/** One tensor or several as a list; throws a ValueError for anything else. */
+export function tensorsOf(call: string, xs: Tensor | readonly Tensor[]): readonly Tensor[] {
+  const list = Array.isArray(xs) ? xs : [xs];
+  expectTensors(call, ...list);
+  return list;
+}
+
+/** Throws a ValueError unless options are an object of names: a number in their place would be left unread. */
+export function expectOptions(call: string, options: unknown): void {
+  if (typeof options === "object" && options !== null && !Array.isArray(options)) {
+    if (!(options instanceof Tensor)) return;
+  }
+  throw new ValueError(
+    `Cannot ${call}: options are an object of names and values: got ${describe(options)}; ` +
+      "write {name: value}, or leave them out",
+  );
+}
+
 /** Throws a ValueError unless it is a function. */
 export function expectFunction(call: string, x: unknown): void {
   if (typeof x === "function") return;

@@ -1,6 +1,7 @@
 // Functions with a gradient of their own (Paddle's PyLayer).
-import { GradError } from "../errors.ts";
+import { GradError, ValueError } from "../errors.ts";
 import type { Operand } from "../op.ts";
+import { describe, expectOptions, expectTensors } from "../operands.ts";
 import { Tensor } from "../tensor.ts";
 import { noGrad } from "./mode.ts";
 import { FunctionNode } from "./node.ts";
@@ -15,6 +16,7 @@ export class FunctionContext {
 
   /** Keeps tensors for backward; their versions are checked. */
   saveForBackward(...tensors: readonly Tensor[]): void {
+    expectTensors("saveForBackward", ...tensors);
     this.saved = tensors;
   }
 }
@@ -66,21 +68,29 @@ export interface CustomFunction<Args extends readonly Operand[]> {
 export function customFunction<Args extends readonly Operand[]>(
   fn: CustomFunction<Args>,
 ): (...inputs: Args) => Tensor | readonly Tensor[] {
+  expectOptions("customFunction", fn);
+  for (const [part, value] of [["forward", fn.forward], ["backward", fn.backward]] as const) {
+    if (typeof value === "function") continue;
+    throw new ValueError(
+      `Cannot customFunction: ${part} must be a function: got ${describe(value)}; ` +
+        "write customFunction({forward(ctx, x) {…}, backward(ctx, g) {…}})",
+    );
+  }
   const name = fn.name ?? "customFunction";
   return (...inputs: Args) => {
     const ctx = new FunctionContext();
     const result = noGrad(() => fn.forward(ctx, ...inputs));
-    const list = result instanceof Tensor ? [result] : result;
+    const list = resultsOf(name, result);
     if (!needsGrad(inputs)) return result;
     const outs = list.map((o) => (inputs.includes(o) || o.requiresGrad ? o.detach() : o));
     const node = new CustomNode(name, inputs, outs, [], (grads, saved) => {
       ctx.saved = saved;
       const back = fn.backward(ctx, ...grads);
       const gs = back === null || back instanceof Tensor ? [back] : back;
-      if (gs.length !== inputs.length) {
+      if (!Array.isArray(gs) || gs.length !== inputs.length) {
         throw new GradError(
           `Cannot backward through ${name}: backward must give one gradient (or null) for each of the ` +
-            `${inputs.length} inputs: got ${gs.length}`,
+            `${inputs.length} inputs: got ${Array.isArray(gs) ? gs.length : describe(gs)}`,
         );
       }
       return gs;
@@ -90,4 +100,17 @@ export function customFunction<Args extends readonly Operand[]>(
     node.save(ctx.saved.map((s) => outs[list.indexOf(s)] ?? s));
     return result instanceof Tensor ? outs[0] : outs;
   };
+}
+
+/** The outputs that forward gave. */
+function resultsOf(name: string, given: Tensor | readonly Tensor[]): readonly Tensor[] {
+  const list = Array.isArray(given) ? given : [given];
+  for (const x of list) {
+    if (x instanceof Tensor) continue;
+    throw new ValueError(
+      `Cannot call ${name}: forward must give a tensor or an array of tensors, at once: got ` +
+        describe(x),
+    );
+  }
+  return list;
 }

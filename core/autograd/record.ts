@@ -1,7 +1,8 @@
 // Recording calls in the gradient graph, in-place changes too.
 import { isDifferentiable } from "../dtype.ts";
-import { GradError } from "../errors.ts";
+import { GradError, ValueError } from "../errors.ts";
 import type { Attrs, Op, Operand } from "../op.ts";
+import { describe } from "../operands.ts";
 import { showShape } from "../shape.ts";
 import { Tensor } from "../tensor.ts";
 import { isGradEnabled } from "./mode.ts";
@@ -83,6 +84,9 @@ export function attachInPlace(targets: readonly Tensor[], fresh: readonly Tensor
 
 /** Makes a leaf require its gradient, or stop. */
 export function setRequiresGrad(x: Tensor, on: boolean): void {
+  if (typeof on !== "boolean") {
+    throw new ValueError(`Cannot set requiresGrad to ${describe(on)}: it is true or false`);
+  }
   if (on && !isDifferentiable(x.dtype)) {
     throw new GradError(
       `Cannot require the gradient of a ${x.dtype} tensor: only floating dtypes have one; cast it first`,

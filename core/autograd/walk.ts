@@ -1,7 +1,8 @@
 // Walking back through the gradient graph: backward(), grad(), hooks.
 import type { DType } from "../dtype.ts";
 import { DTypeError, GradError, PlaceError, ShapeError } from "../errors.ts";
-import { expectTensors } from "../operands.ts";
+import { describe, expectFunction, expectOptions, expectTensors, tensorsOf } from "../operands.ts";
+import type { Place } from "../place.ts";
 import { sameShape, type Shape, showShape, tryBroadcast } from "../shape.ts";
 import { op as ops } from "../slots.ts";
 import { keepStorage, type Storage } from "../storage.ts";
@@ -25,8 +26,19 @@ export function sumTo(g: Tensor, shape: Shape): Tensor {
 function fit(
   name: string,
   g: Tensor,
-  out: { readonly shape: Shape; readonly dtype: DType },
+  out: { readonly shape: Shape; readonly dtype: DType; readonly place: Place },
 ): Tensor {
+  if (!(g instanceof Tensor)) {
+    throw new GradError(
+      `Cannot use the gradient of ${name}: it must be a tensor or null: got ${describe(g)}`,
+    );
+  }
+  if (g.place !== out.place) {
+    throw new PlaceError(
+      `Cannot use the gradient of ${name}: it must be on ${out.place}, where the operand is: got ` +
+        `${g.place}; use .to("${out.place}")`,
+    );
+  }
   let x = g;
   if (!sameShape(x.shape, out.shape)) {
     if (!sameShape(tryBroadcast(x.shape, out.shape) ?? [], x.shape)) {
@@ -47,6 +59,12 @@ function hooked(name: string, hooks: readonly GradHook[], grad: Tensor): Tensor 
   for (const hook of [...hooks]) {
     const other = hook(g);
     if (other === undefined) continue;
+    if (!(other instanceof Tensor)) {
+      throw new GradError(
+        `Cannot use what a hook on a result of ${name} gave: it must be a tensor or nothing: got ` +
+          `${describe(other)}; put its body in braces, so that it returns nothing`,
+      );
+    }
     if (!sameShape(other.shape, g.shape) || other.dtype !== g.dtype || other.place !== g.place) {
       throw new GradError(
         `Cannot use what a hook on a result of ${name} gave: it must be like the gradient: got ` +
@@ -206,6 +224,12 @@ function rootOf(call: string, x: Tensor, grad: Tensor | undefined): Root {
     return { edge, seed: () => ops.ones(x.shape, { dtype: x.dtype, place: x.place }) };
   }
   expectTensors(call, grad);
+  if (grad.place !== x.place) {
+    throw new PlaceError(
+      `Cannot ${call} from a tensor on ${x.place} with a gradient on ${grad.place}: places must be ` +
+        `equal; move it with .to("${x.place}")`,
+    );
+  }
   if (!sameShape(grad.shape, x.shape)) {
     throw new ShapeError(
       `Cannot ${call} from ${showShape(x.shape)} with a gradient of ${
@@ -265,6 +289,8 @@ export function backward(x: Tensor, grad: Tensor | undefined, retainGraph: boole
     { createGraph: false, retainGraph },
     (node, _i, g, arena) => {
       const leaf = (node as LeafNode).tensor;
+      // It may have been frozen since.
+      if (!leaf.requiresGrad) return;
       const old = leaf.grad;
       const total = ofItsOwn(old === null ? g : ops.add(old, g), given);
       arena?.give(total);
@@ -308,8 +334,9 @@ export function grad(
   inputs: Tensor | readonly Tensor[],
   options: GradOptions = {},
 ): Tensor[] {
-  const outs = outputs instanceof Tensor ? [outputs] : outputs;
-  const ins = inputs instanceof Tensor ? [inputs] : inputs;
+  const outs = tensorsOf("grad", outputs);
+  const ins = tensorsOf("grad", inputs);
+  expectOptions("grad", options);
   const createGraph = options.createGraph ?? false;
   const watched = new Map<GradNode, Set<number>>();
   const edges = ins.map((x, i) => {
@@ -363,6 +390,7 @@ export function grad(
 
 /** Adds a hook that sees (and may replace) the gradient of a tensor; gives the function that removes it. */
 export function registerHook(x: Tensor, hook: GradHook): () => void {
+  expectFunction("registerHook", hook);
   const edge = edgeOf(x);
   if (edge === null) {
     throw new GradError(

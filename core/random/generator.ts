@@ -8,6 +8,7 @@
  */
 
 import { StateError, ValueError } from "../errors.ts";
+import { describe } from "../operands.ts";
 import type { PhiloxRange } from "./philox.ts";
 
 /** A generator's whole state, ready for JSON: 32-bit halves, lower half first. */
@@ -55,9 +56,9 @@ export class Generator {
    * (equal values of both kinds are the same seed). Throws a `ValueError` for other numbers.
    */
   seed(seed: number | bigint): this {
-    if (typeof seed === "number" && !Number.isSafeInteger(seed)) {
+    if (typeof seed !== "bigint" && !Number.isSafeInteger(seed)) {
       throw new ValueError(
-        `Cannot seed with ${seed}: a seed must be a safe integer or a bigint`,
+        `Cannot seed with ${describe(seed)}: a seed must be a safe integer or a bigint`,
       );
     }
     const bits = BigInt.asUintN(64, BigInt(seed));
