@@ -127,8 +127,6 @@ export class Code {
   readonly #bytes = new DataView(new ArrayBuffer(16));
   #block: Block;
   #count = 0;
-  /** Distinguishes loads before and after a stage that stores. */
-  #epoch = 0;
 
   constructor(f: FunctionBuilder, relaxed: boolean) {
     this.#f = f;
@@ -258,7 +256,7 @@ export class Code {
   load(op: MemoryOp, address: Node, offset = 0, pinned = false): Node {
     const type = op.startsWith("v128") ? "v128" : op.slice(0, 3) as ValueType;
     return this.#node(
-      `${op}+${offset}@${this.#epoch}`,
+      `${op}+${offset}`,
       type,
       [address],
       (f) => f.mem(op, { offset, align: 0 }),
@@ -269,7 +267,7 @@ export class Code {
   /** Loads one lane of a vector. */
   loadLane(op: MemoryLaneOp, lane: number, address: Node, vector: Node): Node {
     return this.#node(
-      `${op}:${lane}@${this.#epoch}`,
+      `${op}:${lane}`,
       "v128",
       [address, vector],
       (f) => f.memLane(op, lane, { align: 0 }),
@@ -316,7 +314,7 @@ export class Code {
     if (splat !== undefined) {
       const offset = x.load!.offset;
       return this.#node(
-        `${splat}+${offset}@${this.#epoch}`,
+        `${splat}+${offset}`,
         "v128",
         x.args,
         (f) => f.mem(splat, { offset, align: 0 }),
@@ -355,11 +353,6 @@ export class Code {
   /** Stores, all values computed before. */
   store(items: readonly StoreItem[]): void {
     if (items.length > 0) this.#block.statements.push({ kind: "store", items });
-  }
-
-  /** Says that memory has changed: loads from here on are not those before. */
-  newEpoch(): void {
-    this.#epoch++;
   }
 
   /** Runs the body while the counter, which the body must raise, is below the limit (signed). */

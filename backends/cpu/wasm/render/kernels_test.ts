@@ -102,12 +102,14 @@ Deno.test("sums of floats lose next to nothing", () => {
 
 Deno.test("a float64 sum keeps what cancels in between", () => {
   // Blocks of 1e16, then of what it would swallow, then of -1e16.
-  const values = new Float64Array(3 * 4096).fill(1e16, 0, 4096).fill(0.5, 4096, 8192)
-    .fill(-1e16, 8192);
-  for (const [outer, inner] of [["any", "unit"], ["unit", "any"]] as const) {
-    const how = launch([1, values.length], [[1, 1], [1, 0]]);
-    const got = rendered(sumKernel("float64", outer, inner), how, [values, new Float64Array(1)]);
-    assertEquals(got[0][0], 2048);
+  for (const small of [0.5, -0.5]) {
+    const values = new Float64Array(3 * 4096).fill(1e16, 0, 4096).fill(small, 4096, 8192)
+      .fill(-1e16, 8192);
+    for (const [outer, inner] of [["any", "unit"], ["unit", "any"]] as const) {
+      const how = launch([1, values.length], [[1, 1], [1, 0]]);
+      const got = rendered(sumKernel("float64", outer, inner), how, [values, new Float64Array(1)]);
+      assertEquals(got[0][0], 4096 * small);
+    }
   }
 });
 
@@ -124,6 +126,41 @@ Deno.test("sums past the largest float are infinite, and NaN stays", () => {
     assertEquals(sum((a) => a[500] = -Infinity), -Infinity);
     assertEquals(sum((a) => a[999] = NaN), NaN);
     assertEquals(sum((a) => a.set([Infinity, -Infinity], 10)), NaN);
+  }
+});
+
+Deno.test("the largest and the smallest, with zeros of both signs and NaN anywhere", () => {
+  const n = 39;
+  for (const dtype of ["float32", "float64"] as const) {
+    const Type = DTYPES[dtype].array as Float64ArrayConstructor;
+    for (const [op, start] of [[ex.max, -Infinity], [ex.min, Infinity]] as const) {
+      for (const [outer, inner] of [["any", "unit"], ["unit", "any"]] as const) {
+        const kernel = makeKernel({
+          ...sumKernel(dtype, outer, inner),
+          stages: [fold(start, x(0, dtype), op, dtype)],
+        });
+        const compiled = new Rendered(kernel);
+        const columns = 5;
+        const of = (value: number, fill: number): void => {
+          for (let at = 0; at < n; at++) {
+            const values = new Type(n * columns).fill(fill);
+            if (outer === "any") values[at] = value;
+            else values.fill(value, at * columns, at * columns + columns);
+            const arrays = [values, new Type(columns)];
+            const strides = outer === "unit" ? [1, columns] : [0, 1];
+            compiled.run(launch([columns, n], [strides, [1, 0]]), arrays);
+            const want = op === ex.max ? Math.max(value, fill) : Math.min(value, fill);
+            const [got] = readable(kernel, [arrays[1]]);
+            assertEquals(got, Array(columns).fill(Object.is(want, -0) ? "-0" : String(want)));
+          }
+        };
+        of(NaN, 1);
+        of(0, -0);
+        of(-0, 0);
+        of(5, 4);
+        of(3, 4);
+      }
+    }
   }
 });
 
@@ -238,6 +275,41 @@ Deno.test("softmax, over rows and over columns, in place and not", () => {
     apart.forEach((v, i) =>
       assert(Math.abs(Number(v) - Number(want[i])) <= 1e-6 * Number(want[i]), `${v} ${want[i]}`)
     );
+  }
+});
+
+Deno.test("inexact sums are the same to the last bit however rows are shared out", () => {
+  const [points, length] = [23, 301];
+  for (const dtype of ["float32", "float64"] as const) {
+    const Type = DTYPES[dtype].array as Float64ArrayConstructor;
+    const values = Type.from({ length: points * length }, (_, i) => Math.sin(i * i) / 3);
+    for (
+      const [outer, inner, strides] of [
+        ["unit", "any", [1, points]],
+        ["any", "unit", [length, 1]],
+      ] as const
+    ) {
+      const sum = sumKernel(dtype, outer, inner);
+      const scan = makeKernel({
+        ...sum,
+        stages: [{
+          ...fold(0, x(0, dtype), ex.add, dtype) as Extract<Stage, { kind: "reduce" }>,
+          kind: "scan",
+          values: [leftOf(0, dtype)],
+        }],
+        outputs: [{ dtype, outer, inner, stage: 0, value: 0 }],
+      });
+      for (const kernel of [sum, scan]) {
+        const out = kernel === sum ? [1, 0] : [...strides];
+        const how = launch([points, length], [[...strides], out]);
+        const arrays = [values, new Type(values.length)];
+        const whole = rendered(kernel, how, arrays);
+        for (const ranges of [[[0, 9], [9, 11], [11, 23]], [[20, 23], [0, 17], [17, 20]]]) {
+          const parts = rendered(kernel, how, arrays, { ranges: ranges as [number, number][] });
+          assertEquals(parts, whole, kernel.key);
+        }
+      }
+    }
   }
 });
 

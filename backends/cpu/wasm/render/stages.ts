@@ -16,7 +16,7 @@ export function writeStages(
   groups: readonly Lanes[],
   along: boolean,
 ): void {
-  const { kernel, code } = frame;
+  const { kernel } = frame;
   const results: StageScope["results"] = groups.map(() => []);
   for (const [index, stage] of kernel.stages.entries()) {
     const outputs = kernel.outputs.flatMap((o, i) =>
@@ -27,7 +27,6 @@ export function writeStages(
       .concat(outputs.map((o) => o.buffer));
     const copies = along ? planStage(kernel, index).copies : 0;
     writeStage({ frame, index, place, groups, results, buffers, outputs }, stage, copies);
-    if (outputs.length > 0) code.newEpoch();
   }
 }
 

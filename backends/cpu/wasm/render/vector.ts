@@ -86,8 +86,7 @@ export function pack(code: Code, dtype: ComputeType, lanes: readonly Node[]): Va
 export function extract(code: Code, dtype: ComputeType, value: Value, index: number): Node {
   const type = VECTOR_TYPE[dtype];
   if (dtype === "bool") {
-    const word = value.length === 1 ? index : (index & 1) * 2;
-    const mask = code.lane("i32x4.extract_lane", word, value[value.length === 1 ? 0 : index >> 1]);
+    const mask = code.lane("i32x4.extract_lane", index, narrowMask(code, value));
     return code.op("i32.and", mask, code.i32(1));
   }
   const op = `${type}.extract_lane` as LaneOp;
