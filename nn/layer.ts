@@ -1,7 +1,7 @@
 // Layers that can be called: forward with hooks around it, and the check that what forward uses was found.
 // Not here: finding, modes, state (tree.ts).
 import { isGradEnabled } from "../core/autograd.ts";
-import { StateError } from "../core/errors.ts";
+import { StateError, ValueError } from "../core/errors.ts";
 import { showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { LayerBase } from "./tree.ts";
@@ -136,6 +136,11 @@ export abstract class Layer<Args extends readonly unknown[] = [Tensor], Out = Te
   }
 
   #run(inputs: readonly unknown[]): unknown {
+    if (typeof this.forward !== "function") {
+      throw new ValueError(
+        `Cannot call ${this.constructor.name}: it has no forward; write forward(x) {…} in the class`,
+      );
+    }
     let given = inputs;
     for (const { hook } of this.#preHooks) given = hook(this, given) ?? given;
     let output: unknown = this.forward(...given as unknown as Args);

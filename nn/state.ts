@@ -1,8 +1,8 @@
 // Loading a state dictionary: everything is compared first, then copied. Not here: files (io/).
 import { noGrad } from "../core/autograd.ts";
 import { DTYPES } from "../core/dtype.ts";
-import { StateError } from "../core/errors.ts";
-import { expectTensors } from "../core/operands.ts";
+import { StateError, ValueError } from "../core/errors.ts";
+import { describe, expectOptions, expectTensors } from "../core/operands.ts";
 import { sameShape, showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 
@@ -39,6 +39,13 @@ export function loadState(
   dict: StateDict,
   options: LoadOptions,
 ): LoadReport {
+  expectOptions("setStateDict", options);
+  if (typeof dict !== "object" || dict === null) {
+    throw new ValueError(
+      `Cannot setStateDict of ${owner}: it takes an object of tensors by name, as from stateDict(): got ` +
+        describe(dict),
+    );
+  }
   const strict = options.strict ?? true;
   const known = new Set(entries.map(([name]) => name));
   const given = new Map<Tensor, Tensor>();

@@ -400,7 +400,7 @@ export abstract class LayerBase {
   /** Everything under its names; what is reachable twice comes twice. */
   *#walk(deep = true): Iterable<Found> {
     const names = new Map<string, object>();
-    for (const found of LayerBase.#inside(this, "", deep, new Set([this]))) {
+    for (const found of LayerBase.#inside(this, deep)) {
       const other = names.get(found.name);
       if (other !== undefined && other !== found.value) {
         throw new StateError(
@@ -413,56 +413,36 @@ export abstract class LayerBase {
     }
   }
 
-  static *#inside(
-    layer: LayerBase,
-    prefix: string,
-    deep: boolean,
-    open: Set<object>,
-  ): Iterable<Found> {
-    for (const [key, value] of layer.members()) {
-      if (typeof value !== "object" || value === null) continue;
-      const persistable = layer.#buffers.get(key);
-      if (persistable !== undefined && value instanceof Tensor) {
-        yield { kind: "buffer", name: join(prefix, key), value, persistable };
-      } else yield* LayerBase.#look(value, join(prefix, key), deep, open);
+  /** What is inside a layer, and (`deep`) inside the layers there. Keeps its own stack: depth costs nothing. */
+  static *#inside(root: LayerBase, deep: boolean): Iterable<Found> {
+    // What is being looked through: back references end there.
+    const open = new Set<object>([root]);
+    const path = [{ holder: root as object, name: "", rest: contents(root) }];
+    while (path.length > 0) {
+      const { holder, name: prefix, rest } = path[path.length - 1];
+      const next = rest.next();
+      if (next.done === true) {
+        path.pop();
+        open.delete(holder);
+        continue;
+      }
+      const [key, value] = next.value;
+      if (typeof value !== "object" || value === null || open.has(value)) continue;
+      const name = join(prefix, key);
+      if (value instanceof Tensor) {
+        const persistable = holder instanceof LayerBase ? holder.#buffers.get(key) : undefined;
+        if (persistable !== undefined) yield { kind: "buffer", name, value, persistable };
+        else if (value instanceof Parameter) yield { kind: "parameter", name, value };
+        else refuseLeaf(name, value);
+        continue;
+      }
+      if (value instanceof LayerBase) {
+        yield { kind: "layer", name, value };
+        if (!deep) continue;
+      }
+      open.add(value);
+      path.push({ holder: value, name, rest: contents(value) });
     }
-  }
-
-  /** `open` are the objects that are being looked through: back references end there. */
-  static *#look(value: unknown, name: string, deep: boolean, open: Set<object>): Iterable<Found> {
-    if (typeof value !== "object" || value === null) return;
-    if (value instanceof Tensor) {
-      if (value instanceof Parameter) yield { kind: "parameter", name, value };
-      else if (value.requiresGrad && value.isLeaf) {
-        throw new StateError(
-          `Cannot tell what the tensor "${name}" of shape ${
-            showShape(value.shape)
-          } is: it requires grad ` +
-            "but is no Parameter, so it would not be trained; make it with this.createParameter(shape, " +
-            "{initializer}), or detach() it",
-        );
-      }
-      return;
-    }
-    if (open.has(value)) return;
-    open.add(value);
-    if (value instanceof LayerBase) {
-      yield { kind: "layer", name, value };
-      if (deep) yield* LayerBase.#inside(value, name, deep, open);
-    } else if (Array.isArray(value)) {
-      for (let i = 0; i < value.length; i++) {
-        yield* LayerBase.#look(value[i], join(name, String(i)), deep, open);
-      }
-    } else if (value instanceof Map) {
-      for (const [key, each] of value) {
-        yield* LayerBase.#look(each, join(name, String(key)), deep, open);
-      }
-    } else if (isRecord(value)) {
-      for (const [key, each] of Object.entries(value)) {
-        yield* LayerBase.#look(each, join(name, key), deep, open);
-      }
-    }
-    open.delete(value);
   }
 
   /**
@@ -485,6 +465,24 @@ export abstract class LayerBase {
     }
     return null;
   }
+}
+
+/** What an object holds, by name; nothing for objects of classes that are not looked into. */
+function contents(value: object): Iterator<Named<unknown>> {
+  if (value instanceof LayerBase) return value.members()[Symbol.iterator]();
+  if (Array.isArray(value)) return value.entries().map(([i, each]) => [String(i), each]);
+  if (value instanceof Map) return value.entries().map(([key, each]) => [String(key), each]);
+  return (isRecord(value) ? Object.entries(value) : [])[Symbol.iterator]();
+}
+
+/** Refuses a tensor that looks like a parameter and would not be trained. */
+function refuseLeaf(name: string, x: Tensor): void {
+  if (!x.requiresGrad || !x.isLeaf) return;
+  throw new StateError(
+    `Cannot tell what the tensor "${name}" of shape ${showShape(x.shape)} is: it requires grad ` +
+      "but is no Parameter, so it would not be trained; make it with this.createParameter(shape, " +
+      "{initializer}), or detach() it",
+  );
 }
 
 function isRecord(value: object): value is Record<string, unknown> {
