@@ -147,7 +147,7 @@ for (const format of formats) {
         if (Number.isNaN(x)) return;
         assertEquals(encode(x), nearest(format, x));
       }),
-      { numRuns: 20_000 },
+      { numRuns: 20_000, seed: 1 },
     );
   });
 

@@ -59,7 +59,7 @@ Deno.test("strides are row-major if and only if they count the elements in order
       const inOrder = indexes(shape).every((index, i) => position(index, strides) === i);
       assertEquals(isContiguous(shape, strides), inOrder);
     }),
-    { numRuns: 500 },
+    { numRuns: 500, seed: 1 },
   );
 });
 
@@ -190,7 +190,7 @@ Deno.test("a reshape is a view exactly when strides can say it, and then reads t
         assert(!sameShape(reads, read), `${shape} / ${strides} to ${to} can be ${only}`);
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: 2000, seed: 1 },
   );
 });
 
@@ -214,6 +214,6 @@ Deno.test("strides that lead two elements to one place are found", () => {
       const places = indexes(shape).map((i) => position(i, strides));
       assertEquals(sharesElements(shape, strides), new Set(places).size < places.length);
     }),
-    { numRuns: 3000 },
+    { numRuns: 3000, seed: 1 },
   );
 });

@@ -65,7 +65,7 @@ Deno.test("conv2d: any geometry, as the definition says; on both places", () => 
       const [a, b] = [toTensor(x, undefined, "ref"), toTensor(k, undefined, "ref")];
       assertGrid(conv2d(a, b, undefined, options), expected);
     }),
-    { numRuns: 40 },
+    { numRuns: 40, seed: 1 },
   );
 });
 
@@ -135,6 +135,6 @@ Deno.test("unfold: any geometry, as the definition says", () => {
       const options = { strides: stride, paddings: padding };
       assertGrid(unfold(toTensor(x), [kh, kw], options), expected);
     }),
-    { numRuns: 40 },
+    { numRuns: 40, seed: 1 },
   );
 });

@@ -45,7 +45,7 @@ Deno.test("einsum: any terms, as the definition says", () => {
       const out = einsum(`${terms.join(",")}->${output}`, ...xs.map((x) => toTensor(x, "float64")));
       assertGrid(out, naive(terms, output, xs), 1e-12);
     }),
-    { numRuns: 80 },
+    { numRuns: 80, seed: 1 },
   );
 });
 

@@ -40,7 +40,7 @@ Deno.test("layerNorm, batchNorm, groupNorm, instanceNorm: any sizes, as the defi
       assertGrid(F.groupNorm(t, 2, { epsilon }), standardized(x, half, epsilon));
       assertGrid(F.instanceNorm(t, { epsilon }), standardized(x, ([i, j]) => i * 99 + j, epsilon));
     }),
-    { numRuns: 20 },
+    { numRuns: 20, seed: 1 },
   );
 });
 

@@ -58,7 +58,7 @@ Deno.test("maxPool2d and avgPool2d: any geometry, as the definition says", () =>
       assertGrid(mask, pooled(x, counts, windows, first), 0);
       assertGrid(avgPool2d(toTensor(x), k, options), pooled(x, counts, windows, mean));
     }),
-    { numRuns: 40 },
+    { numRuns: 40, seed: 1 },
   );
 });
 
@@ -76,7 +76,7 @@ Deno.test("adaptive pools: any sizes, as the definition says", () => {
       assertGrid(adaptiveAvgPool2d(toTensor(x), at), pooled(x, at, windows, mean));
       assertGrid(adaptiveMaxPool2d(toTensor(x), at), pooled(x, at, windows, most), 0);
     }),
-    { numRuns: 40 },
+    { numRuns: 40, seed: 1 },
   );
 });
 

@@ -51,7 +51,7 @@ Deno.test("any row sorts as JavaScript sorts it, stably, either way", async () =
         assertEquals([...await indices.data()], order, dtype);
         assertEquals([...await values.data()], order.map((i) => held[i]), dtype);
       }),
-      { numRuns: 40 },
+      { numRuns: 40, seed: 1 },
     );
   }
 });

@@ -44,7 +44,7 @@ Deno.test("philox4x32: agrees with exact integers for any counter and key", () =
       philox4x32(...c, ...k, out);
       assertEquals([...out], reference(c, k));
     }),
-    { numRuns: 2000 },
+    { numRuns: 2000, seed: 1 },
   );
 });
 
@@ -53,7 +53,7 @@ Deno.test("mulHigh: agrees with exact integers", () => {
   const check = (a: number, b: number) =>
     assertEquals(mulHigh(a, b) >>> 0, Number((BigInt(a) * BigInt(b)) >> 32n));
   for (const a of edges) for (const b of edges) check(a, b);
-  fc.assert(fc.property(u32, u32, check), { numRuns: 5000 });
+  fc.assert(fc.property(u32, u32, check), { numRuns: 5000, seed: 1 });
 });
 
 Deno.test("philoxWords: any piece of a range, carries of the 64-bit counter included", () => {
@@ -82,7 +82,7 @@ Deno.test("philoxWords: any piece of a range, carries of the 64-bit counter incl
         assertEquals([...out], want);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 300, seed: 1 },
   );
 });
 
