@@ -325,7 +325,6 @@ Deno.test("random in-place programs: right, or refused", () => {
   };
   fc.assert(fc.property(fc.array(step, { minLength: 1, maxLength: 7 }), program), {
     numRuns: 1500,
-    seed: 1,
     seed: 7,
   });
   assert(outcomes.right > 200 && outcomes.refused > 200, JSON.stringify(outcomes));
