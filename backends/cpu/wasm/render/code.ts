@@ -65,7 +65,8 @@ export class Block {
   /** Whether it may be skipped: then only what nothing else needs lives in it. */
   readonly guarded: boolean;
   readonly statements: Statement[] = [];
-  readonly table: Map<string, Node> = new Map();
+  /** The nodes that live here, by what they are. */
+  readonly table: Map<number, Node> = new Map();
   readonly variables: Variable[] = [];
   /** Nodes used inside that belong to blocks around; known once uses are counted. */
   readonly externals: Set<Node> = new Set();
@@ -75,6 +76,17 @@ export class Block {
     this.guarded = guarded;
     this.depth = parent === null ? 0 : parent.depth + 1;
   }
+}
+
+/** More than the nodes of a function; its square times the instructions there are is below 2^53. */
+const WIDE = 2 ** 20;
+
+/** The number of a key in the order of their coming. */
+function numberOf<K>(numbers: Map<K, number>, key: K): number {
+  const known = numbers.get(key);
+  if (known !== undefined) return known;
+  numbers.set(key, numbers.size);
+  return numbers.size - 1;
 }
 
 const VECTOR = /^(i8x16|i16x8|i32x4|i64x2|f32x4|f64x2|v128)\./;
@@ -124,7 +136,9 @@ export class Code {
   readonly #f: FunctionBuilder;
   readonly #root: Block = new Block(null);
   readonly #free = new Map<ValueType, Local[]>();
-  readonly #bytes = new DataView(new ArrayBuffer(16));
+  readonly #leaves = new Map<string, number>();
+  readonly #instructions = new Map<string, number>();
+  readonly #pairs = new Map<number, number>();
   #block: Block;
   #count = 0;
 
@@ -147,18 +161,16 @@ export class Code {
     extra: Partial<Pick<Node, "inline" | "load" | "value" | "home">> = {},
   ): Node {
     let home = extra.home ?? this.#root;
-    let text = key;
-    for (const a of args) {
-      if (a.home.depth > home.depth) home = a.home;
-      text += `,${a.id}`;
-    }
-    const known = home.table.get(text);
+    for (const a of args) if (a.home.depth > home.depth) home = a.home;
+    const identity = this.#identity(key, args);
+    const known = home.table.get(identity);
     if (known !== undefined) return known;
     for (const guard of this.#guards(home)) {
-      const inside = guard.table.get(text);
+      const inside = guard.table.get(identity);
       if (inside !== undefined) return inside;
       home = guard;
     }
+    if (this.#count >= WIDE) throw new InternalError("Cannot render a kernel of so many nodes");
     const node: Node = {
       id: this.#count++,
       type,
@@ -169,8 +181,20 @@ export class Code {
       ...extra,
       home,
     };
-    home.table.set(text, node);
+    home.table.set(identity, node);
     return node;
+  }
+
+  /**
+   * A number for an instruction, which always has the same count of arguments, and its arguments;
+   * numbers are found much faster than texts.
+   */
+  #identity(key: string, args: readonly Node[]): number {
+    if (args.length === 0) return -1 - numberOf(this.#leaves, key);
+    const [a, b, c] = args;
+    const first = numberOf(this.#instructions, key) * WIDE + a.id;
+    if (b === undefined) return first;
+    return first * WIDE + (c === undefined ? b.id : numberOf(this.#pairs, b.id * WIDE + c.id));
   }
 
   /** The guarded blocks between a block and this one, if there are no others; outermost first. */
@@ -284,31 +308,28 @@ export class Code {
     return this.#node(`sh${indexes.join(".")}`, "v128", [a, b], (f) => f.shuffle(indexes));
   }
 
-  /** A vector constant of which `fill` writes the bytes. */
-  vector(fill: (view: DataView) => void): Node {
-    fill(this.#bytes);
-    const bytes = new Uint8Array(this.#bytes.buffer.slice(0));
-    return this.#node(`v${bytes.join(".")}`, "v128", [], (f) => f.v128(bytes));
+  /** A vector constant, of which `fill` writes the bytes and the key says which it is. */
+  vector(key: string, fill: (view: DataView) => void): Node {
+    return this.#node(`v${key}`, "v128", [], (f) => {
+      const bytes = new Uint8Array(16);
+      fill(new DataView(bytes.buffer));
+      f.v128(bytes);
+    });
   }
 
   /** A scalar in all lanes. */
   splat(x: Node): Node {
-    const v = x.value;
-    switch (x.type) {
-      case "f32":
-        if (v === undefined) break;
-        return this.vector((b) => [0, 4, 8, 12].forEach((i) => b.setFloat32(i, Number(v), true)));
-      case "i32":
-        if (v === undefined) break;
-        return this.vector((b) => [0, 4, 8, 12].forEach((i) => b.setInt32(i, Number(v), true)));
-      case "f64":
-        if (v === undefined) break;
-        return this.vector((b) => [0, 8].forEach((i) => b.setFloat64(i, Number(v), true)));
-      case "i64":
-        if (v === undefined) break;
-        return this.vector((b) => [0, 8].forEach((i) => b.setBigInt64(i, BigInt(v), true)));
-      case "v128":
-        return x;
+    if (x.type === "v128") return x;
+    const { type, value } = x;
+    if (value !== undefined) {
+      return this.vector(`${type}${Object.is(value, -0) ? "-0" : value}`, (view) => {
+        for (let at = 0; at < 16; at += type.endsWith("32") ? 4 : 8) {
+          if (type === "f32") view.setFloat32(at, Number(value), true);
+          else if (type === "i32") view.setInt32(at, Number(value), true);
+          else if (type === "f64") view.setFloat64(at, Number(value), true);
+          else view.setBigInt64(at, BigInt(value), true);
+        }
+      });
     }
     const splat = x.load === undefined ? undefined : LOAD_SPLAT[x.load.op];
     if (splat !== undefined) {

@@ -209,7 +209,7 @@ export class Point implements VectorScope {
           : loadLanes(code, dtype, this.#laneAddresses(i));
       }
       case "coord": {
-        const steps = code.vector((v) => {
+        const steps = code.vector(`steps${copy}`, (v) => {
           for (let k = 0; k < 4; k++) v.setInt32(k * 4, copy * 4 + k, true);
         });
         return [code.op("i32x4.add", code.splat(code.toI32(this.#coord(i))), steps)];
