@@ -6,10 +6,11 @@ import {
   DTYPES,
   getDefaultDtype,
   isFloat,
+  isInteger,
   promoteScalar,
   promoteTypes,
 } from "./dtype.ts";
-import { DTypeError } from "./errors.ts";
+import { DTypeError, ValueError } from "./errors.ts";
 import type { Expr } from "./ir/expr.ts";
 import type { Kernel, Launch } from "./ir/kernel.ts";
 import type { Place } from "./place.ts";
@@ -319,11 +320,28 @@ export function commonDType(metas: readonly Meta[]): DType {
     return dtype ?? getDefaultDtype();
   }
   for (const m of metas) {
-    if (m.scalar) {
-      dtype = m.value !== undefined ? promoteScalar(dtype, m.value) : weakWith(dtype, m.dtype);
+    if (!m.scalar) continue;
+    if (m.value === undefined) dtype = weakWith(dtype, m.dtype);
+    else {
+      dtype = promoteScalar(dtype, m.value);
+      checkFits(dtype, m.value);
     }
   }
   return dtype;
+}
+
+/** Refuses a number that an integer dtype could only hold by cutting it. */
+function checkFits(dtype: DType, value: number | bigint | boolean): void {
+  if (!isInteger(dtype) || typeof value === "boolean") return;
+  const bits = dtype === "int64" ? 63 : 31;
+  if (value >= -(2 ** bits) && value < 2 ** bits) return;
+  throw new ValueError(
+    `Cannot use the number ${value} beside ${dtype}: it lies beyond ${
+      bits === 63
+        ? "int64; cast the tensor to float64"
+        : "int32; cast the tensor to int64 or float64"
+    } first`,
+  );
 }
 
 function showTypes(metas: readonly Meta[]): string {

@@ -1,4 +1,5 @@
 // Arithmetic on shapes, axes and strides (strides count elements, not bytes). Knows no tensors.
+import { describe } from "./describe.ts";
 import { ShapeError } from "./errors.ts";
 
 /** Sizes along the axes of a tensor; `[]` is a scalar. */
@@ -63,7 +64,8 @@ export function sharesElements(shape: Shape, strides: Shape): boolean {
 
 /** `[2, 3]` as people write it. */
 export function showShape(shape: Shape): string {
-  return `[${shape.join(", ")}]`;
+  if (!Array.isArray(shape)) return describe(shape);
+  return `[${Array.from(shape, (n) => (typeof n === "number" ? n : describe(n))).join(", ")}]`;
 }
 
 /** Whether two shapes are equal. */
@@ -118,7 +120,7 @@ export function normalizeAxis(call: string, axis: number, rank: number, scalarOk
   const limit = rank === 0 && scalarOk ? 1 : rank;
   if (!Number.isInteger(axis) || axis < -limit || axis >= limit) {
     throw new ShapeError(
-      `Cannot ${call} over axis ${axis}: a tensor of rank ${rank} has ` +
+      `Cannot ${call} over axis ${describe(axis)}: a tensor of rank ${rank} has ` +
         (limit === 0 ? "no axes" : `axes ${-limit} to ${limit - 1}`),
     );
   }
@@ -131,9 +133,14 @@ export function normalizeAxes(
   axis: number | readonly number[] | undefined,
   rank: number,
 ): number[] {
-  if (axis === undefined) return Array.from({ length: rank }, (_, i) => i);
-  const list = typeof axis === "number" ? [axis] : axis;
-  const out = list.map((a) => normalizeAxis(call, a, rank, true)).filter((a) => a < rank);
+  if (axis === undefined) {
+    const all = new Array<number>(rank);
+    for (let i = 0; i < rank; i++) all[i] = i;
+    return all;
+  }
+  const list = Array.isArray(axis) ? axis : [axis];
+  // Array.from, since map leaves holes out.
+  const out = Array.from(list, (a) => normalizeAxis(call, a, rank, true)).filter((a) => a < rank);
   out.sort((a, b) => a - b);
   for (let i = 1; i < out.length; i++) {
     if (out[i] === out[i - 1]) {
@@ -149,7 +156,8 @@ export function normalizeAxes(
 function requireList(call: string, shape: unknown): void {
   if (Array.isArray(shape)) return;
   throw new ShapeError(
-    `Cannot ${call} with shape ${shape}: a shape is an array of sizes; write [${shape}]`,
+    `Cannot ${call} with shape ${describe(shape)}: a shape is an array of sizes` +
+      (typeof shape === "number" ? `; write [${shape}]` : ""),
   );
 }
 
@@ -219,6 +227,7 @@ export function inferReshape(call: string, from: Shape, to: Shape): number[] {
     }
     out[hole] = size / known;
   }
+  checkShape(call, out);
   if (sizeOf(out) !== size) {
     throw new ShapeError(
       `Cannot ${call} ${showShape(from)} to ${

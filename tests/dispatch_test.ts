@@ -10,6 +10,7 @@ import {
   ShapeError,
   Tensor,
   tensor,
+  ValueError,
   where,
   zeros,
 } from "../mod.ts";
@@ -213,6 +214,29 @@ Deno.test("a number beside a tensor gives the same dtype and values called, trac
       }
     }
   }
+});
+
+Deno.test("a number that an integer dtype cannot hold is refused, not cut", () => {
+  const x = tensor([1, 2], { dtype: "int32" });
+  assertEquals(values(x.add(2 ** 31 - 3)), [2 ** 31 - 2, 2 ** 31 - 1]);
+  for (const place of ["cpu", "ref"]) {
+    for (const n of [2 ** 31, -(2 ** 31) - 1, 1e20, 2n ** 40n]) {
+      const y = x.to(place);
+      const why =
+        `Cannot use the number ${n} beside int32: it lies beyond int32; cast the tensor to int64`;
+      assertThrows(() => y.add(n), ValueError, why);
+      assertThrows(() => y.lessThan(n), ValueError, why);
+      assertThrows(() => y.clone().mul_(n), ValueError, why);
+      assertThrows(() => run((a) => a.add(n), y), ValueError, why);
+    }
+  }
+  const wide = x.cast("int64");
+  assertEquals(values(wide.add(2 ** 40)), [2 ** 40 + 1, 2 ** 40 + 2]);
+  assertThrows(() => wide.add(2 ** 63), ValueError, "beyond int64; cast the tensor to float64");
+  assertThrows(() => wide.add(2n ** 63n), ValueError, "beyond int64");
+  assertEquals(values(wide.add(-(2n ** 63n)).sub(-(2n ** 63n))), [1, 2]);
+  assertEquals(values(x.cast("uint8").lessThan(300)), [true, true]);
+  assertEquals(values(x.cast("float32").add(2 ** 40)), [2 ** 40, 2 ** 40]);
 });
 
 Deno.test("the default dtype is part of what a call means", () => {

@@ -405,6 +405,29 @@ Deno.test("backward leaves nothing but the gradients of leaves, at once", () => 
   assertEquals(made(() => scope(() => void grad(y, [w, b]))), 0);
 });
 
+Deno.test("what a composite saves for its gradient goes with the gradient", () => {
+  const w = rand([64, 64], { requiresGrad: true });
+  const normalize = composite({
+    name: "normalizeRows",
+    body: ([x]) => op.div(x, op.sqrt(op.sum(op.square(x as Tensor), 1, { keepdim: true }))),
+  });
+  const before = memory.stats().storages;
+  const y = engine.call(normalize, [w]);
+  assertEquals(memory.stats().storages - before, 2, "the result and the sums");
+  y.backward(ones([64, 64]));
+  y.dispose();
+  assertEquals(memory.stats().storages - before, 2, "the gradient and its seed");
+});
+
+Deno.test("a tensor that was changed in place with gradients is freed by dispose", () => {
+  const w = rand([64], { requiresGrad: true });
+  const x = zeros([64]);
+  const before = memory.stats().storages;
+  x.add_(w);
+  x.dispose();
+  assertEquals(memory.stats().storages - before, -1);
+});
+
 Deno.test("hooks and functions of one's own may keep gradients", async () => {
   const w = tensor([1, 2], { requiresGrad: true });
   const kept: Tensor[] = [];

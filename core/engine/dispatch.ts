@@ -117,14 +117,11 @@ function fastCode(
       } else if (x.shape !== first.shape && !sameShape(x.shape, first.shape)) return -1;
       else if (!x.isContiguous) return -1;
       code = code * 16 + DTYPES[x.dtype].code;
-    } else {code = code * 16 +
-        (scalarKind(x) === "i"
-          ? 12
-          : scalarKind(x) === "f"
-          ? 13
-          : scalarKind(x) === "b"
-          ? 14
-          : 15);}
+    } else {
+      const kind = "ifbn".indexOf(scalarKind(x));
+      if (kind < 0) return -1;
+      code = code * 16 + 12 + kind;
+    }
   }
   return first === null ? -1 : code * 4 + operands.length;
 }
@@ -361,6 +358,8 @@ export function callMany(op: Op, operands: readonly Operand[], attrs: Attrs = NO
     outs = all.length === planned.outputs ? all : all.slice(0, planned.outputs);
     if (planned.derived !== null) {
       recordDerived(op, planned.derived, operands, outs, all);
+      // What only the gradient needs is now kept by it alone, and goes when it has been read.
+      for (let i = planned.outputs; i < all.length; i++) all[i].dispose();
       return outs;
     }
   }
@@ -452,6 +451,8 @@ export function callInto(
       recordDerived(op, planned.derived, safe, fresh, fresh.concat(all.slice(fresh.length)));
     } else record(op, safe, attrs, fresh);
     attachInPlace(targets, fresh);
+    for (const t of fresh) t.dispose();
+    for (let i = targets.length; i < all.length; i++) all[i].dispose();
   }
   return targets;
 }

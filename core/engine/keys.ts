@@ -29,10 +29,17 @@ function valueKey(v: unknown): string {
   }
 }
 
-/** A number's kind, all that a plan depends on: its value is an argument. */
-export function scalarKind(x: number | bigint | boolean): "i" | "f" | "b" | "n" {
-  if (typeof x === "number") return Number.isInteger(x) ? "i" : "f";
-  return typeof x === "boolean" ? "b" : "n";
+/**
+ * A number's kind, all that a plan depends on: its value is an argument. Capitals are beyond int32, X beyond int64,
+ * so that the rule of dtypes is asked about them.
+ */
+export function scalarKind(x: number | bigint | boolean): "i" | "I" | "f" | "b" | "n" | "N" | "X" {
+  if (typeof x === "boolean") return "b";
+  if (typeof x === "number" && !Number.isInteger(x)) return "f";
+  const whole = typeof x === "number" ? "i" : "n";
+  if (x >= -(2 ** 31) && x < 2 ** 31) return whole;
+  if (x >= -(2 ** 63) && x < 2 ** 63) return whole === "i" ? "I" : "N";
+  return "X";
 }
 
 /** Shapes, dtypes, strides where they are not dense, and kinds of numbers. */

@@ -165,6 +165,7 @@ export function to(x: Tensor, target: Place | string): Tensor {
       from.backend.readSync(from.buffer, bytesOf(x.dtype, dense.impl.offset), n),
     );
   }
+  if (dense !== x) dense.dispose();
   if (needsGrad([x])) {
     const home = x.place;
     attach(new FunctionNode("to", [x], [out], [], ([g]) => [to(g, home)]), [out]);
