@@ -32,9 +32,8 @@ export interface KernelOutput {
  * - `map`: values at every (outer, inner) point.
  * - `reduce`: folds `lift` over the inner points, starting from `init`: combine(left, right) → left.
  *   combine is associative and commutative and init leaves every value as it is, so any grouping may
- *   be taken. Its results are read by
- *   later stages as "result". If it is a plain sum of floats, renderers sum in blocks (DESIGN: a
- *   float32 sum of 10^8 ones is 10^8).
+ *   be taken. Its results are read by later stages as "result". If it is a plain sum of floats,
+ *   renderers sum in blocks (DESIGN: a float32 sum of 10^8 ones is 10^8).
  * - `scan`: like reduce, in order along the only inner axis, giving `values` (which may read "left",
  *   the state that already includes this point) at every point.
  * - `final`: values once per outer point, reading results.

@@ -100,3 +100,30 @@ Deno.test("a choice inside of a choice by another condition", () => {
   const inner = ex.where(ex.lt(x, -20), costly(ex.sqrt(ex.neg(x)), 3), ex.neg(x));
   check([ex.where(below, costly(inner), x)]);
 });
+
+Deno.test("choices by one condition in several stages are made where each stands", () => {
+  const total = ex.leaf("result", "float32", 0, 0);
+  const unit = { outer: "any" as const, inner: "unit" as const };
+  const kernel = makeKernel({
+    outerRank: 1,
+    innerRank: 1,
+    inputs: [{ dtype: "float32", ...unit }],
+    args: [],
+    stages: [
+      {
+        kind: "reduce",
+        init: [ex.constant(0, "float32")],
+        lift: [ex.where(below, ex.floor(costly(x)), ex.constant(1, "float32"))],
+        combine: [ex.add(ex.leaf("left", "float32", 0), ex.leaf("right", "float32", 0))],
+      },
+      { kind: "map", values: [ex.where(below, costly(ex.add(x, total)), total)] },
+    ],
+    outputs: [{ dtype: "float32", ...unit, stage: 1, value: 0 }],
+    index32: true,
+  });
+  const data = Float32Array.from({ length: 3 * 21 }, (_, i) => i % 5 - 1);
+  const arrays = [data, new Float32Array(data.length)];
+  const launch = { sizes: [3, 21], strides: [[21, 1], [21, 1]], offsets: [0, 0], args: [] };
+  const got = readable(kernel, rendered(kernel, launch, arrays));
+  assertEquals(got, readable(kernel, interpreted(kernel, launch, arrays)));
+});
