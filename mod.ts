@@ -47,7 +47,7 @@ export {
   setDefaultDtype,
 } from "./core/dtype.ts";
 export { Place } from "./core/place.ts";
-export { getPlace, setPlace } from "./backends/registry.ts";
+export { getNumThreads, getPlace, setNumThreads, setPlace } from "./backends/registry.ts";
 export {
   type CustomFunction,
   customFunction,

@@ -5,6 +5,7 @@ import type { Backend } from "./backend.ts";
 import { createCpuBackend } from "./cpu/mod.ts";
 import { createRefBackend } from "./ref/mod.ts";
 
+export { getNumThreads, setNumThreads } from "./cpu/threads/count.ts";
 export { type WasmFeatures, wasmFeatures } from "./cpu/wasm/asm/mod.ts";
 
 /** Makes the backend of a place, or says why it cannot be had. */

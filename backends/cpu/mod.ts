@@ -2,25 +2,22 @@
 // some ops. Needs no permission. Not here: the renderer, the routines, the allocator.
 import { type DataArray, type DType, DTYPES } from "../../core/dtype.ts";
 import { MemoryError } from "../../core/errors.ts";
-import type { Kernel, Launch } from "../../core/ir/kernel.ts";
+import type { Kernel } from "../../core/ir/kernel.ts";
 import type { Place } from "../../core/place.ts";
 import type { Backend, Buffer, Compiled, MemoryStats, Override } from "../backend.ts";
 import { Allocator } from "./allocator.ts";
+import { CpuKernel, type KernelPlace } from "./kernel.ts";
 import type { CpuContext } from "./overrides/context.ts";
 import { cpuOverrides } from "./overrides/mod.ts";
+import { LAYOUT } from "./threads/layout.ts";
+import { type Fork, Pool } from "./threads/pool.ts";
 import { wasmFeatures } from "./wasm/asm/mod.ts";
-import {
-  type LaunchLayout,
-  launchLayout,
-  LaunchView,
-  renderKernel,
-  writeLaunch,
-} from "./wasm/render/mod.ts";
+import { LaunchView, renderKernel } from "./wasm/render/mod.ts";
 
 const PAGE = 65536;
 const MAX_PAGES = 65536;
-/** The first bytes hold the parameters of the launch going on. */
-const PARAMS = 1024;
+/** The first bytes are the thread pool's; then come the parameters of the launch going on. */
+const PARAMS = LAYOUT.end;
 const PARAM_BYTES = 16 * PAGE - PARAMS;
 
 function makeMemory(): { memory: WebAssembly.Memory; shared: boolean } {
@@ -35,30 +32,11 @@ function makeMemory(): { memory: WebAssembly.Memory; shared: boolean } {
   return { memory: new WebAssembly.Memory(limits), shared: false };
 }
 
-class CpuKernel implements Compiled {
-  readonly #run: (params: number, begin: number, end: number) => void;
-  readonly #layout: LaunchLayout;
-  readonly #outer: boolean;
-  readonly #place: CpuBackend;
-
-  constructor(place: CpuBackend, kernel: Kernel, instance: WebAssembly.Instance) {
-    this.#place = place;
-    this.#run = instance.exports.run as (params: number, begin: number, end: number) => void;
-    this.#layout = launchLayout(kernel, "i32");
-    this.#outer = kernel.outerRank > 0;
-  }
-
-  run(launch: Launch, buffers: readonly Buffer[]): void {
-    const view = this.#place.launchView(this.#layout.bytes);
-    writeLaunch(view, this.#layout, launch, buffers as readonly number[]);
-    this.#run(view.address, 0, this.#outer ? launch.sizes[0] : 1);
-  }
-}
-
-class CpuBackend implements Backend, CpuContext {
+class CpuBackend implements Backend, CpuContext, KernelPlace {
   readonly place: Place;
   readonly memory: WebAssembly.Memory;
   readonly relaxed: boolean;
+  readonly fork: Fork | null;
   readonly overrides: ReadonlyMap<string, Override>;
   readonly #shared: boolean;
   readonly #allocator: Allocator;
@@ -79,6 +57,9 @@ class CpuBackend implements Backend, CpuContext {
       limit: this.memory.buffer.byteLength,
       grow: (needed) => this.#grow(needed),
     });
+    this.fork = this.#shared
+      ? new Pool(this.memory, (bytes) => this.#allocator.malloc(bytes))
+      : null;
     this.overrides = cpuOverrides(this);
   }
 
@@ -156,7 +137,7 @@ class CpuBackend implements Backend, CpuContext {
       });
       const module = new WebAssembly.Module(bytes as Uint8Array<ArrayBuffer>);
       const instance = new WebAssembly.Instance(module, { env: { memory: this.memory } });
-      compiled = new CpuKernel(this, kernel, instance);
+      compiled = new CpuKernel(this, kernel, bytes, instance);
       this.#kernels.set(kernel.key, compiled);
     }
     return compiled;

@@ -5,7 +5,7 @@ import type { Attrs } from "../../../core/op.ts";
 import type { CallMeta, Epilogue, Override, OverrideCall, TensorView } from "../../backend.ts";
 import type { Conv, ConvShape } from "../wasm/conv/mod.ts";
 import type { CpuContext } from "./context.ts";
-import { runEpilogue } from "./epilogue.ts";
+import { runEpilogue, tailOf } from "./epilogue.ts";
 
 type Pair = readonly [number, number];
 
@@ -45,7 +45,11 @@ function shapeOf(
 /** Finished planes are gathered until they are worth a launch, and still in cache. */
 const TAIL_BYTES = 32 * 1024;
 
-class Tail {
+function enoughPlanes(y: TensorView): number {
+  return Math.ceil(TAIL_BYTES / (y.shape[2] * y.shape[3] * DTYPES[y.dtype].bytes));
+}
+
+class Gathering {
   readonly #epilogue: Epilogue;
   readonly #enough: number;
   #start = 0;
@@ -53,7 +57,7 @@ class Tail {
 
   constructor(epilogue: Epilogue, y: TensorView) {
     this.#epilogue = epilogue;
-    this.#enough = Math.ceil(TAIL_BYTES / (y.shape[2] * y.shape[3] * DTYPES[y.dtype].bytes));
+    this.#enough = enoughPlanes(y);
   }
 
   /** More planes are finished. */
@@ -83,16 +87,18 @@ export function convOverrides(ctx: CpuContext, conv: () => Conv): [string, Overr
     const [y] = call.outputs;
     if (sizeOf(y.shape) === 0) return;
     const shape = shapeOf(x.shape, w.shape, x.dtype, call.attrs);
-    const tail = call.epilogue === undefined ? null : new Tail(call.epilogue, y);
+    const { epilogue } = call;
+    const gathering = epilogue === undefined ? null : new Gathering(epilogue, y);
     conv().forward({
       ...shape,
       x: address(x),
       weight: address(w),
       y: address(y),
       scratch: ctx.scratch(conv().scratchBytes("forward", shape)),
-      onRows: tail === null ? undefined : (start, count) => tail.done(start, count),
+      onRows: gathering === null ? undefined : (start, count) => gathering.done(start, count),
+      tail: epilogue && tailOf(epilogue, 2, enoughPlanes(y)),
     });
-    tail?.flush();
+    gathering?.flush();
   };
   const inputGrad = (call: OverrideCall): void => {
     const [g, w] = call.inputs as readonly TensorView[];

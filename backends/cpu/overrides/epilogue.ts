@@ -1,6 +1,8 @@
 // Runs the elementwise tail of a call on the part of its output that has just been finished.
 import { sizeOf } from "../../../core/shape.ts";
 import type { Epilogue } from "../../backend.ts";
+import { CpuKernel } from "../kernel.ts";
+import { isCuttable, type Tail } from "../threads/job.ts";
 
 /**
  * Runs an epilogue on positions start to start + count - 1 of the output's first `lead` axes, taken as one in
@@ -38,4 +40,15 @@ export function runEpilogue(epilogue: Epilogue, lead: number, start: number, cou
     compiled.run({ ...launch, sizes, offsets }, buffers);
     at += run;
   }
+}
+
+/**
+ * An epilogue as other threads can run it: on positions of the output's first `lead` axes, once `enough` of them
+ * have been gathered. Undefined if they cannot.
+ */
+export function tailOf(epilogue: Epilogue, lead: number, enough: number): Tail | undefined {
+  const { compiled, launch, buffers } = epilogue;
+  if (lead === 0 || !(compiled instanceof CpuKernel)) return undefined;
+  const block = compiled.block(launch, buffers);
+  return block === null || !isCuttable(block) ? undefined : { block, lead, enough };
 }

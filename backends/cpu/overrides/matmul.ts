@@ -4,7 +4,7 @@ import { broadcastStrides, sizeOf } from "../../../core/shape.ts";
 import type { Override, OverrideCall, TensorView } from "../../backend.ts";
 import type { Gemm, GemmArgs, GemmDType } from "../wasm/gemm/mod.ts";
 import type { CpuContext } from "./context.ts";
-import { runEpilogue } from "./epilogue.ts";
+import { runEpilogue, tailOf } from "./epilogue.ts";
 
 const DTYPES_OF_GEMM: readonly string[] = ["float32", "float64", "int32", "int64"];
 
@@ -56,16 +56,18 @@ function run(ctx: CpuContext, gemm: Gemm, call: OverrideCall): void {
   const items = sizeOf(batch);
   const { epilogue } = call;
   const args: GemmArgs = { ...shape, c: { ptr: at(c), rowStride: n }, scratch };
-  const done = (first: number) =>
-    epilogue === undefined
-      ? undefined
-      : (start: number, many: number, item: number) =>
-        runEpilogue(epilogue, rank - 1, (first + item) * rows + start, many);
+  const tail = epilogue && tailOf(epilogue, rank - 1, 1);
+  const done = (first: number): Pick<GemmArgs, "onRows" | "tail"> =>
+    epilogue === undefined ? {} : {
+      onRows: (start, many, item) =>
+        runEpilogue(epilogue, rank - 1, (first + item) * rows + start, many),
+      tail: tail && { ...tail, base: first * rows, item: rows, scale: 1, byColumns: true },
+    };
   const stepA = progression(batch, sa);
   const stepB = progression(batch, sb);
-  if (items === 1) gemm.run({ ...args, onRows: done(0) });
+  if (items === 1) gemm.run({ ...args, ...done(0) });
   else if (stepA !== null && stepB !== null) {
-    gemm.run({ ...args, batch: { count: items, a: stepA, b: stepB, c: m * n }, onRows: done(0) });
+    gemm.run({ ...args, batch: { count: items, a: stepA, b: stepB, c: m * n }, ...done(0) });
   } else {
     for (let i = 0; i < items; i++) {
       const offset = (strides: readonly number[]) => {
@@ -82,7 +84,7 @@ function run(ctx: CpuContext, gemm: Gemm, call: OverrideCall): void {
         a: { ...args.a, ptr: args.a.ptr + offset(sa) },
         b: { ...args.b, ptr: args.b.ptr + offset(sb) },
         c: { ptr: args.c.ptr + i * m * n * size, rowStride: n },
-        onRows: done(i),
+        ...done(i),
       });
     }
   }

@@ -9,7 +9,8 @@ import { poolOverrides } from "./pool.ts";
 
 /** The table of overrides. */
 export function cpuOverrides(ctx: CpuContext): Map<string, Override> {
-  const options = { memory: ctx.memory, ptr: "i32" as const, relaxed: ctx.relaxed };
+  const { memory, relaxed, fork } = ctx;
+  const options = { memory, ptr: "i32" as const, relaxed, fork };
   let gemm: Gemm | undefined;
   let conv: Conv | undefined;
   const useGemm = () => gemm ??= createGemm(options);

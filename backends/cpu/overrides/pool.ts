@@ -53,7 +53,7 @@ export function poolOverrides(ctx: CpuContext): [string, Override][] {
   const kernels = (dtype: string): PoolKernels => {
     const type = dtype as PoolDType;
     let found = made.get(type);
-    if (found === undefined) made.set(type, found = createPool(ctx.memory, type));
+    if (found === undefined) made.set(type, found = createPool(ctx.memory, type, ctx.fork));
     return found;
   };
   const averaging = ({ inputs, outputs, attrs }: OverrideCall, forward: boolean): void => {

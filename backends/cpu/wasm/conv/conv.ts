@@ -2,8 +2,10 @@
 // products: patches are read from the image (or a small padded copy of a part of it), never written
 // out. Chooses the method for a shape; compiles one module per element type when first needed.
 
+import type { SharedCode, Tail } from "../../threads/job.ts";
+import type { Fork } from "../../threads/pool.ts";
 import { ModuleBuilder, type PtrType } from "../asm/mod.ts";
-import { createGemm, type Gemm, type GemmArgs } from "../gemm/mod.ts";
+import { createGemm, type Gemm } from "../gemm/mod.ts";
 import { emitCopy } from "../gemm/pack.ts";
 import { type ElementSpec, elementSpec } from "../gemm/spec.ts";
 import { emitCorrelate, TILE_BYTES } from "./correlate.ts";
@@ -17,6 +19,15 @@ import {
   type Phase,
   planBlocks,
 } from "./shape.ts";
+import {
+  denseProduct,
+  isDense,
+  isPointwise,
+  lengthened,
+  pointwiseProduct,
+  type WithOperands,
+} from "./products.ts";
+import { convCost, shareCorrelate, type Shared, shareWeights } from "./share.ts";
 import { emitStage } from "./stage.ts";
 import { emitWeights } from "./weights.ts";
 
@@ -43,6 +54,8 @@ export interface ConvForward extends ConvArgs {
    * planes are reported once; planes of one call are adjacent; the order is not promised.
    */
   onRows?: PlanesDone;
+  /** What `onRows` does, as other threads can do it; without it a call with `onRows` stays on one. */
+  tail?: Tail;
 }
 
 /** The gradient of the input from the gradient of the output. */
@@ -53,6 +66,7 @@ export interface ConvBackwardInput extends ConvArgs {
   images?: readonly [start: number, end: number];
   /** As in the forward pass; planes are those of dx: n·c rows of h·w. */
   onRows?: PlanesDone;
+  tail?: Tail;
 }
 
 /** The gradient of the filters from the input and the gradient of the output. */
@@ -74,6 +88,8 @@ export interface ConvOptions {
   relaxed: boolean;
   /** Matrix products on the same memory, to share their kernels; made if left out. */
   gemm?: Gemm;
+  /** Other threads on the memory, if there are any; addresses are then of 32 bits. */
+  fork?: Fork | null;
 }
 
 type Kernel = (...args: (number | bigint)[]) => void;
@@ -83,6 +99,7 @@ interface Kernels {
   readonly correlate: Kernel;
   readonly weights: Kernel;
   readonly copy: Kernel;
+  readonly code: SharedCode | null;
 }
 
 /** Bytes of filters that are used line after line before the next ones. */
@@ -93,42 +110,12 @@ const REPORT_BYTES = 64 * 1024;
 const ANY_MAX = { i32: 65536, i64: 2 ** 37 } as const;
 
 const align16 = (bytes: number) => Math.ceil(bytes / 16) * 16;
+const align64 = (bytes: number) => Math.ceil(bytes / 64) * 64;
 
-/** 1×1 filters that touch every pixel once: a matrix product per image. */
-function isPointwise(shape: ConvShape): boolean {
-  return shape.kh === 1 && shape.kw === 1 && shape.strideH === 1 && shape.strideW === 1 &&
-    isUnpadded(shape);
-}
-
-/** Filters as large as the image: a fully connected layer. */
-function isDense(shape: ConvShape): boolean {
-  return shape.groups === 1 && shape.kh === shape.h && shape.kw === shape.w && isUnpadded(shape) &&
-    (shape.dilationH === 1 || shape.kh === 1) && (shape.dilationW === 1 || shape.kw === 1);
-}
-
-function isUnpadded(shape: ConvShape): boolean {
-  return (shape.padTop || shape.padBottom || shape.padLeft || shape.padRight) === 0;
-}
-
-/** Same numbers in memory, longer lines: columns of width 1 become rows, 1×1 filters see one row. */
-function lengthened<T extends ConvShape>(shape: T): T {
-  if (isPointwise(shape)) return { ...shape, h: 1, w: shape.h * shape.w };
-  if (shape.w !== 1 || shape.kw !== 1 || shape.padLeft !== 0 || shape.padRight !== 0) return shape;
-  return {
-    ...shape,
-    h: 1,
-    w: shape.h,
-    kh: 1,
-    kw: shape.kh,
-    strideH: 1,
-    strideW: shape.strideH,
-    padTop: 0,
-    padBottom: 0,
-    padLeft: shape.padTop,
-    padRight: shape.padBottom,
-    dilationH: 1,
-    dilationW: shape.dilationH,
-  };
+/** A job that is written, and where. */
+interface Prepared {
+  readonly at: number;
+  readonly job: Job;
 }
 
 /** Convolutions on one memory; make it with `createConv`. Keeps no state between calls. */
@@ -137,6 +124,7 @@ export class Conv {
   readonly #ptr: PtrType;
   readonly #relaxed: boolean;
   readonly #gemm: Gemm;
+  readonly #fork: Fork | null;
   readonly #kernels = new Map<ConvShape["dtype"], Kernels>();
   #onRows: PlanesDone | undefined;
 
@@ -145,6 +133,7 @@ export class Conv {
     this.#ptr = options.ptr;
     this.#relaxed = options.relaxed;
     this.#gemm = options.gemm ?? createGemm(options);
+    this.#fork = options.fork ?? null;
   }
 
   #load(dtype: ConvShape["dtype"]): Kernels {
@@ -162,13 +151,15 @@ export class Conv {
     emitCopy(module, spec);
     emitCorrelate(module, spec, stage, onRows);
     emitWeights(module, spec, stage);
-    const { exports } = new WebAssembly.Instance(module.compile(), {
+    const bytes = module.bytes();
+    const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {
       env: {
         memory: this.#memory,
         onRows: (start: number, count: number) => this.#onRows?.(start, count),
       },
     });
-    const kernels = { spec, ...exports } as unknown as Kernels;
+    const code = this.#fork?.code(bytes, instance) ?? null;
+    const kernels = { spec, code, ...instance.exports } as unknown as Kernels;
     this.#kernels.set(dtype, kernels);
     return kernels;
   }
@@ -193,7 +184,44 @@ export class Conv {
     new Uint8Array(this.#memory.buffer, at, bytes).fill(0);
   }
 
-  /** Bytes of scratch memory that a pass needs. */
+  /** Bytes of the threads' own scratch memories, and of room for a job each before them. */
+  #threadBytes(stageBytes: number): number {
+    const threads = this.#fork?.threads ?? 1;
+    return 64 + threads * (JOB_BYTES + align64(TILE_BYTES + stageBytes));
+  }
+
+  /** What sharing out jobs needs, or null if they stay on this thread; `free` is the first free address. */
+  #shared(
+    { spec, code }: Kernels,
+    jobs: readonly Prepared[],
+    { free, stageBytes }: { free: number; stageBytes: number },
+  ): Shared[] | null {
+    const fork = this.#fork;
+    const cost = jobs.reduce((sum, { job }) => sum + convCost(job, job.images, spec), 0);
+    if (fork === null || code === null || !fork.wants(cost)) return null;
+    const records = align64(free);
+    const base = records + fork.threads * JOB_BYTES;
+    const scratch = { base, slot: align64(TILE_BYTES + stageBytes) };
+    const common = { fork, code, spec, memory: this.#memory, records, scratch };
+    return jobs.map((one) => ({ ...common, ...one }));
+  }
+
+  /** Runs `correlate` for one job after the other, each on several threads; false if that cannot be. */
+  #shareCorrelate(
+    jobs: readonly Shared[] | null,
+    images: readonly [number, number],
+    { onRows, tail }: { readonly onRows?: PlanesDone; readonly tail?: Tail },
+  ): boolean {
+    if (jobs === null || (onRows !== undefined && tail === undefined)) return false;
+    this.#reporting(tail && jobs[0].fork.report, () => {
+      for (const one of jobs) {
+        shareCorrelate(one, images, one.job.report === 1 ? tail : undefined);
+      }
+    });
+    return true;
+  }
+
+  /** Bytes of scratch memory that a pass needs, on all threads together. */
   scratchBytes(pass: ConvPass, shape: ConvShape): number {
     const spec = elementSpec(shape.dtype, this.#relaxed);
     const [oh, ow] = convOutputSize(shape);
@@ -207,10 +235,13 @@ export class Conv {
       return this.#gemm.scratchBytes(product);
     }
     const long = lengthened(shape);
-    if (pass === "backwardInput") return inputLayout(long, spec).total;
+    if (pass === "backwardInput") {
+      const { scratch, stageBytes } = inputLayout(long, spec);
+      return scratch + this.#threadBytes(stageBytes);
+    }
     const kind = pass === "forward" ? "correlate" : "weights";
     const blocks = planBlocks(forwardWindow(long), spec, kind, long.n);
-    return JOB_BYTES + align16(4 * blocks.entries) + TILE_BYTES + blocks.stageBytes;
+    return JOB_BYTES + align16(4 * blocks.entries) + this.#threadBytes(blocks.stageBytes);
   }
 
   /** Computes y. */
@@ -218,7 +249,8 @@ export class Conv {
     const [start, end] = args.images ?? [0, args.n];
     const [oh, ow] = convOutputSize(args);
     if (end <= start || args.oc === 0 || oh === 0 || ow === 0) return;
-    const { spec, correlate } = this.#load(args.dtype);
+    const kernels = this.#load(args.dtype);
+    const { spec, correlate } = kernels;
     const { size } = spec;
     if (args.c === 0) {
       const image = args.oc * oh * ow * size;
@@ -226,8 +258,8 @@ export class Conv {
       args.onRows?.(start * args.oc, (end - start) * args.oc);
       return;
     }
-    if (isDense(args)) return this.#dense("forward", args, [start, end], args.onRows);
-    if (isPointwise(args)) return this.#pointwise("forward", args, [start, end], args.onRows);
+    if (isDense(args)) return this.#dense("forward", args, [start, end], args);
+    if (isPointwise(args)) return this.#pointwise("forward", args, [start, end], args);
     const shape = lengthened(args);
     const { groups } = shape;
     const blocks = planBlocks(forwardWindow(shape), spec, "correlate", shape.n);
@@ -237,6 +269,7 @@ export class Conv {
     const job: Job = {
       ...blocks.job,
       groups,
+      images: end - start,
       a: args.weight,
       aRow: depth * size,
       aGroup: m * depth * size,
@@ -254,24 +287,27 @@ export class Conv {
       report: args.onRows === undefined ? 0 : 1,
       planes: shape.oc,
     };
-    const scratch = this.#prepare(args.scratch, job, blocks);
-    this.#reporting(args.onRows, () => this.#call(correlate, args.scratch, scratch, start, end));
+    const { free, ...prepared } = this.#prepare(args.scratch, job, blocks);
+    const shared = this.#shared(kernels, [prepared], { free, stageBytes: blocks.stageBytes });
+    if (this.#shareCorrelate(shared, [start, end], args)) return;
+    this.#reporting(args.onRows, () => this.#call(correlate, args.scratch, free, start, end));
   }
 
   /** Computes dx. */
   backwardInput(args: ConvBackwardInput): void {
     const [start, end] = args.images ?? [0, args.n];
     if (end <= start || args.c === 0 || args.h === 0 || args.w === 0) return;
-    const { spec, correlate, copy } = this.#load(args.dtype);
+    const kernels = this.#load(args.dtype);
+    const { spec, correlate, copy } = kernels;
     const { size } = spec;
     const image = args.c * args.h * args.w * size;
     const [oh, ow] = convOutputSize(args);
     const empty = args.oc === 0 || oh === 0 || ow === 0;
     if (!empty && isDense(args)) {
-      return this.#dense("backwardInput", args, [start, end], args.onRows);
+      return this.#dense("backwardInput", args, [start, end], args);
     }
     if (!empty && isPointwise(args)) {
-      return this.#pointwise("backwardInput", args, [start, end], args.onRows);
+      return this.#pointwise("backwardInput", args, [start, end], args);
     }
     const shape = lengthened(args);
     const { groups } = shape;
@@ -288,7 +324,7 @@ export class Conv {
     const plane = shape.h * shape.w * size;
     const outPlane = oh * ow * size;
     const scratch = args.scratch + layout.scratch;
-    layout.phases.forEach(({ phase, blocks, job: jobAt, filters }, index) => {
+    const prepared = layout.phases.map(({ phase, blocks, job: jobAt, filters }, index) => {
       const depth = shape.oc / groups * phase.filterTaps.length;
       const block = blocks.job.blockChannels;
       const to = args.scratch + filters;
@@ -298,6 +334,7 @@ export class Conv {
       const job: Job = {
         ...blocks.job,
         groups,
+        images: end - start,
         a: to,
         aRow: depth * size,
         aGroup: m * depth * size,
@@ -315,8 +352,10 @@ export class Conv {
         report: report ? 1 : 0,
         planes: shape.c,
       };
-      this.#prepare(args.scratch + jobAt, job, blocks);
+      return this.#prepare(args.scratch + jobAt, job, blocks);
     });
+    const place = { free: scratch, stageBytes: layout.stageBytes };
+    if (this.#shareCorrelate(this.#shared(kernels, prepared, place), [start, end], args)) return;
     this.#reporting(args.onRows, () => {
       // Image by image, so that all phases of an image find it in cache.
       const step = phases.length === 1 ? end - start : 1;
@@ -368,14 +407,15 @@ export class Conv {
   backwardWeight(args: ConvBackwardWeight): void {
     const { n, groups } = args;
     if (args.c === 0 || args.oc === 0 || args.kh === 0 || args.kw === 0) return;
-    const { spec, weights } = this.#load(args.dtype);
+    const kernels = this.#load(args.dtype);
+    const { spec, weights } = kernels;
     const { size } = spec;
     const [oh, ow] = convOutputSize(args);
     if (n === 0 || oh === 0 || ow === 0) {
       this.#zero(args.dweight, args.oc * (args.c / groups) * args.kh * args.kw * size);
       return;
     }
-    if (isDense(args)) return this.#dense("backwardWeight", args, [0, n], undefined);
+    if (isDense(args)) return this.#dense("backwardWeight", args, [0, n], {});
     const shape = lengthened(args);
     const blocks = planBlocks(forwardWindow(shape), spec, "weights", n);
     const depth = shape.c / groups * shape.kh * shape.kw;
@@ -399,24 +439,26 @@ export class Conv {
       cRow: depth * size,
       m,
     };
-    const scratch = this.#prepare(args.scratch, job, blocks);
-    this.#call(weights, args.scratch, scratch, 0, m);
+    const { free, ...prepared } = this.#prepare(args.scratch, job, blocks);
+    const shared = this.#shared(kernels, [prepared], { free, stageBytes: blocks.stageBytes });
+    if (shared !== null) shareWeights(shared[0]);
+    else this.#call(weights, args.scratch, free, 0, m);
   }
 
-  /** Writes the record and its table at an address; gives the first free one behind them. */
-  #prepare(at: number, job: Job, blocks: Blocks): number {
+  /** Writes the record and its table at an address; `free` is the first free one behind them. */
+  #prepare(at: number, job: Job, blocks: Blocks): Prepared & { readonly free: number } {
     const table = at + JOB_BYTES;
-    const lastTable = table + 4 * blocks.blockEntries;
-    writeJob(this.#memory.buffer, at, this.#ptr, { ...job, table, lastTable });
+    const whole = { ...job, table, lastTable: table + 4 * blocks.blockEntries };
+    writeJob(this.#memory.buffer, at, this.#ptr, whole);
     blocks.offsets(new Int32Array(this.#memory.buffer, table, blocks.entries));
-    return table + align16(4 * blocks.entries);
+    return { at, job: whole, free: table + align16(4 * blocks.entries) };
   }
 
   #dense(
     pass: ConvPass,
-    args: ConvShape & Partial<Operands> & { scratch: number },
+    args: WithOperands,
     images: readonly [number, number],
-    onRows: PlanesDone | undefined,
+    { onRows, tail }: { readonly onRows?: PlanesDone; readonly tail?: Tail },
   ): void {
     const product = denseProduct(pass, args);
     const planes = pass === "forward" ? args.oc : args.c;
@@ -424,14 +466,15 @@ export class Conv {
       ...product,
       rows: pass === "backwardWeight" ? undefined : images,
       onRows: onRows && ((start, count) => onRows(start * planes, count * planes)),
+      tail: tail && { ...tail, base: 0, item: 0, scale: planes, byColumns: false },
     });
   }
 
   #pointwise(
     pass: "forward" | "backwardInput",
-    args: ConvShape & Partial<Operands> & { scratch: number },
+    args: WithOperands,
     [start, end]: readonly [number, number],
-    onRows: PlanesDone | undefined,
+    { onRows, tail }: { readonly onRows?: PlanesDone; readonly tail?: Tail },
   ): void {
     const { size } = this.#load(args.dtype).spec;
     const planes = pass === "forward" ? args.oc : args.c;
@@ -447,71 +490,16 @@ export class Conv {
         batch: { count: end - start, a: 0, b: b * pixels, c: c * pixels },
         onRows: onRows &&
           ((row, count, item) => onRows((start + item) * planes + first + row, count)),
+        tail: tail && {
+          ...tail,
+          base: start * planes + first,
+          item: planes,
+          scale: 1,
+          byColumns: false,
+        },
       });
     }
   }
-}
-
-/** Addresses of the operands and results of all passes. */
-interface Operands {
-  x: number;
-  y: number;
-  dx: number;
-  dy: number;
-  weight: number;
-  dweight: number;
-}
-
-type WithOperands = ConvShape & Partial<Operands> & { scratch: number };
-
-/** The product of a fully connected layer's pass: rows of x and y are images, weight is [oc, k]. */
-function denseProduct(pass: ConvPass, args: WithOperands): GemmArgs {
-  const { dtype, scratch, n, oc, x = 0, y = 0, dx = 0, dy = 0, weight = 0, dweight = 0 } = args;
-  const k = args.c * args.h * args.w;
-  const rows = (ptr: number, rowStride: number) => ({ ptr, rowStride, colStride: 1 });
-  const columns = (ptr: number, colStride: number) => ({ ptr, rowStride: 1, colStride });
-  switch (pass) {
-    case "forward":
-      return {
-        ...{ dtype, scratch, m: n, n: oc, k },
-        ...{ a: rows(x, k), b: columns(weight, k), c: { ptr: y, rowStride: oc } },
-      };
-    case "backwardInput":
-      return {
-        ...{ dtype, scratch, m: n, n: k, k: oc },
-        ...{ a: rows(dy, oc), b: rows(weight, k), c: { ptr: dx, rowStride: k } },
-      };
-    case "backwardWeight":
-      return {
-        ...{ dtype, scratch, m: oc, n: k, k: n },
-        ...{ a: columns(dy, oc), b: rows(x, k), c: { ptr: dweight, rowStride: k } },
-      };
-    default:
-      return pass satisfies never;
-  }
-}
-
-/** The product of one image's group for a 1×1 filter: y = weight · x, dx = weightᵀ · dy. */
-function pointwiseProduct(
-  pass: "forward" | "backwardInput",
-  args: WithOperands,
-  group: number,
-  size: number,
-): GemmArgs {
-  const { dtype, scratch, groups, x = 0, y = 0, dx = 0, dy = 0, weight = 0 } = args;
-  const pixels = args.h * args.w;
-  const [inputs, outputs] = [args.c / groups, args.oc / groups];
-  const filters = weight + group * outputs * inputs * size;
-  const [m, k] = pass === "forward" ? [outputs, inputs] : [inputs, outputs];
-  const [from, to] = pass === "forward" ? [x, y] : [dy, dx];
-  const a = pass === "forward"
-    ? { ptr: filters, rowStride: inputs, colStride: 1 }
-    : { ptr: filters, rowStride: 1, colStride: inputs };
-  return {
-    ...{ dtype, scratch, m, n: pixels, k, a },
-    b: { ptr: from + group * k * pixels * size, rowStride: pixels, colStride: 1 },
-    c: { ptr: to + group * m * pixels * size, rowStride: pixels },
-  };
 }
 
 /** Rows of the result that are computed line by line before the next ones. */
@@ -532,7 +520,7 @@ function chunkOf(
 function inputLayout(shape: ConvShape, spec: ElementSpec): {
   phases: { phase: Phase; blocks: Blocks; job: number; filters: number }[];
   scratch: number;
-  total: number;
+  stageBytes: number;
 } {
   let at = 0;
   let stageBytes = 0;
@@ -545,7 +533,7 @@ function inputLayout(shape: ConvShape, spec: ElementSpec): {
     stageBytes = Math.max(stageBytes, blocks.stageBytes);
     return { phase, blocks, job, filters };
   });
-  return { phases, scratch: at, total: at + TILE_BYTES + stageBytes };
+  return { phases, scratch: at, stageBytes };
 }
 
 /** Convolutions on a memory. Nothing is compiled before the first call. */

@@ -1,11 +1,15 @@
 // Matrix products on a WebAssembly memory: C = A·B with any strides of A and B. Chooses the kernel
 // and the blocks for a shape; compiles one module per element type, when first asked for it.
 
+import type { SharedCode } from "../../threads/job.ts";
+import type { Fork } from "../../threads/pool.ts";
 import { ModuleBuilder, type PtrType } from "../asm/mod.ts";
 import { emitAxpy, emitDot } from "./gemv.ts";
 import { emitPackers } from "./pack.ts";
+import { planProduct } from "./plan.ts";
+import { type GemmTail, productCost, shareTiles, shareVectors } from "./share.ts";
 import { type ElementSpec, elementSpec, type GemmDType } from "./spec.ts";
-import { emitTiles, packedRows, TILE_BYTES, TILE_FLAGS } from "./tiles.ts";
+import { emitTiles, REPORT_BYTES, TILE_FLAGS } from "./tiles.ts";
 
 /** A matrix operand: byte address and strides in elements, which may be zero or negative. */
 export interface GemmOperand {
@@ -40,6 +44,8 @@ export interface GemmArgs {
    * the rows are likely still in cache. The third argument is the number of the batch item.
    */
   onRows?: (rowStart: number, rowCount: number, item: number) => void;
+  /** What `onRows` does, as other threads can do it; without it a product with `onRows` stays on one. */
+  tail?: GemmTail;
 }
 
 /** What a product needs to know to size its scratch memory. */
@@ -52,20 +58,10 @@ export interface GemmOptions {
   ptr: PtrType;
   /** Whether the engine has relaxed vector instructions (fused multiply-add). */
   relaxed: boolean;
+  /** Other threads on the memory, if there are any; addresses are then of 32 bits. */
+  fork?: Fork | null;
 }
 
-/** Elements of A's and B's blocks along the reduction; both panels then fit a 32 KiB cache. */
-const K_BLOCK = 384;
-/** Bytes of the packed block of B: half of a small second-level cache. */
-const B_BLOCK_BYTES = 256 * 1024;
-/** Most vectors that are multiplied one by one with a matrix of at least so many elements. */
-const MAX_VECTORS = 3;
-const MANY_ELEMENTS = 4096;
-/** Rows of B this far apart compete for the same few places of a cache, beyond a few of them. */
-const PAGE_BYTES = 2048;
-const FEW_ROWS = 8;
-/** Bytes of C between two calls of `onRows`. */
-const REPORT_BYTES = 32 * 1024;
 /** Largest page counts that any memory of that address width may have. */
 const ANY_MAX = { i32: 65536, i64: 2 ** 37 } as const;
 
@@ -77,27 +73,15 @@ interface Kernels {
   readonly dot: Kernel;
   readonly axpy: Kernel;
   readonly copy: Kernel;
+  readonly code: SharedCode | null;
 }
-
-/** How one product is computed. */
-interface Plan {
-  readonly path: "dot" | "axpy" | "tiles";
-  /** For the vector paths: whether the vector is B (n = 1) and the matrix A. */
-  readonly swapped: boolean;
-  readonly directA: boolean;
-  readonly directB: boolean;
-  readonly kBlock: number;
-  readonly nBlock: number;
-  readonly scratchBytes: number;
-}
-
-const roundUp = (value: number, multiple: number) => Math.ceil(value / multiple) * multiple;
 
 /** Matrix products on one memory; make it with `createGemm`. Keeps no state between calls. */
 export class Gemm {
   readonly #memory: WebAssembly.Memory;
   readonly #ptr: PtrType;
   readonly #relaxed: boolean;
+  readonly #fork: Fork | null;
   readonly #kernels = new Map<GemmDType, Kernels>();
   #onRows: ((start: number, count: number) => void) | undefined;
 
@@ -105,6 +89,7 @@ export class Gemm {
     this.#memory = options.memory;
     this.#ptr = options.ptr;
     this.#relaxed = options.relaxed;
+    this.#fork = options.fork ?? null;
   }
 
   #load(dtype: GemmDType): Kernels {
@@ -120,13 +105,15 @@ export class Gemm {
     emitTiles(module, spec, packers, onRows);
     emitDot(module, spec);
     emitAxpy(module, spec);
-    const { exports } = new WebAssembly.Instance(module.compile(), {
+    const bytes = module.bytes();
+    const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), {
       env: {
         memory: this.#memory,
         onRows: (start: number, count: number) => this.#onRows?.(start, count),
       },
     });
-    const kernels = { spec, ...exports } as unknown as Kernels;
+    const code = this.#fork?.code(bytes, instance) ?? null;
+    const kernels = { spec, code, ...instance.exports } as unknown as Kernels;
     this.#kernels.set(dtype, kernels);
     return kernels;
   }
@@ -136,10 +123,11 @@ export class Gemm {
     else kernel(...args);
   }
 
-  /** Bytes of scratch memory that `run` needs for a product. */
+  /** Bytes of scratch memory that `run` needs for a product, on all threads together. */
   scratchBytes(shape: GemmShape): number {
     if (shape.m <= 0 || shape.n <= 0 || shape.k <= 0) return 0;
-    return plan(shape, elementSpec(shape.dtype, this.#relaxed)).scratchBytes;
+    const { scratchBytes } = planProduct(shape, elementSpec(shape.dtype, this.#relaxed));
+    return scratchBytes * (this.#fork?.threads ?? 1);
   }
 
   /** Computes the product, or the batch of products. */
@@ -153,6 +141,7 @@ export class Gemm {
     const { batch, onRows } = args;
     const previous = this.#onRows;
     try {
+      if (this.#shareTiles(kernels, args, start, end)) return;
       for (let item = 0; item < count; item++) {
         this.#onRows = onRows && ((start, count) => onRows(start, count, item));
         this.#one(
@@ -168,6 +157,20 @@ export class Gemm {
     } finally {
       this.#onRows = previous;
     }
+  }
+
+  /** Shares the whole call out over threads, if that is worth it and can be done. */
+  #shareTiles(kernels: Kernels, args: GemmArgs, start: number, end: number): boolean {
+    const fork = this.#fork;
+    const { n, k, tail } = args;
+    if (fork === null || k === 0 || (args.onRows !== undefined && tail === undefined)) return false;
+    const cost = productCost({ m: end - start, n, k }, "tiles", kernels.spec);
+    if (!fork.wants(cost * (args.batch?.count ?? 1))) return false;
+    const plan = planProduct(args, kernels.spec);
+    if (plan.path !== "tiles") return false;
+    this.#onRows = tail && fork.report;
+    shareTiles(fork, kernels.code!, kernels.spec, args, plan, [start, end]);
+    return true;
   }
 
   #one(
@@ -188,7 +191,8 @@ export class Gemm {
       this.#onRows?.(start, end - start);
       return;
     }
-    const { path, swapped, directA, directB, kBlock, nBlock } = plan(args, kernels.spec);
+    const plan = planProduct(args, kernels.spec);
+    const { path, swapped, directA, directB, kBlock, nBlock } = plan;
     const aRow = args.a.rowStride * size;
     const aColumn = args.a.colStride * size;
     const bRow = args.b.rowStride * size;
@@ -208,9 +212,19 @@ export class Gemm {
       ? [b, bRow, a, aRow, aColumn, cRow, start, end]
       : [a + start * aRow, aColumn, b, bColumn, bRow, size, 0, n];
     const [vectors, vectorStep, outs] = swapped ? [n, bColumn, size] : [end - start, aRow, cRow];
+    const outputs = swapped ? c : c + start * cRow;
+    if (this.#fork?.wants(productCost({ m: vectors, n: to - from, k }, path, kernels.spec))) {
+      // deno-fmt-ignore
+      const product = { path, vectors, x, xStep, vectorStep, matrix, line, inner,
+        out: outputs, outStep, outs, from, to, k, add };
+      if (shareVectors(this.#fork, kernels.code!, kernels.spec, product)) {
+        this.#onRows?.(start, end - start);
+        return;
+      }
+    }
     for (let v = 0; v < vectors; v++) {
       const vector = x + v * vectorStep;
-      const out = (swapped ? c : c + start * cRow) + v * outs;
+      const out = outputs + v * outs;
       if (path === "dot") {
         const packed = xStep === size || k === 1 ? vector : scratch;
         if (packed === scratch) this.#call(kernels.copy, scratch, 0, size, vector, 0, xStep, 1, k);
@@ -234,36 +248,6 @@ export class Gemm {
       all.fill(0, c + row * rowBytes, c + row * rowBytes + bytes);
     }
   }
-}
-
-/** The choices for a shape; they must not depend on the range of rows, or splits would differ. */
-function plan(shape: GemmShape, spec: ElementSpec): Plan {
-  const { m, n, k, a, b } = shape;
-  const { size, width, rows } = spec;
-  const base = { directA: false, directB: false, kBlock: 0, nBlock: 0 };
-  // A few vectors times a matrix: reading the matrix as it lies beats packing it.
-  const few = (vectors: number, outputs: number) =>
-    vectors === 1 || (vectors <= MAX_VECTORS && outputs * k >= MANY_ELEMENTS);
-  const scratchBytes = roundUp(Math.max(k, m) * size, 16);
-  if (few(n, m)) {
-    if (a.colStride === 1 || k === 1) return { ...base, path: "dot", swapped: true, scratchBytes };
-    if (a.rowStride === 1) return { ...base, path: "axpy", swapped: true, scratchBytes };
-  }
-  if (few(m, n)) {
-    if (b.colStride === 1) return { ...base, path: "axpy", swapped: false, scratchBytes };
-    if (b.rowStride === 1) return { ...base, path: "dot", swapped: false, scratchBytes };
-  }
-  const depthBlocks = Math.ceil(k / K_BLOCK);
-  const kBlock = roundUp(Math.ceil(k / depthBlocks), 4);
-  const columnLimit = Math.max(1, Math.floor(B_BLOCK_BYTES / (kBlock * size * width))) * width;
-  const columnBlocks = Math.ceil(n / columnLimit);
-  const nBlock = Math.min(columnLimit, roundUp(Math.ceil(n / columnBlocks), width));
-  const directA = a.colStride === 1;
-  const directB = b.colStride === 1 && m <= 2 * rows &&
-    (k <= FEW_ROWS || (b.rowStride * size) % PAGE_BYTES !== 0);
-  const packedB = kBlock * (directB ? width : roundUp(nBlock, width)) * size;
-  const tiles = TILE_BYTES + roundUp(packedRows(spec) * kBlock * size, 16) + 16 + packedB;
-  return { path: "tiles", swapped: false, directA, directB, kBlock, nBlock, scratchBytes: tiles };
 }
 
 /** Matrix products on a memory. Nothing is compiled before the first `run`. */

@@ -8,4 +8,5 @@ export {
   type GemmOptions,
   type GemmShape,
 } from "./gemm.ts";
+export type { GemmTail } from "./share.ts";
 export { type ElementSpec, elementSpec, type GemmDType } from "./spec.ts";

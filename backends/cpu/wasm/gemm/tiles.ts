@@ -18,6 +18,9 @@ export const TILE_FLAGS = {
   report: 8,
 } as const;
 
+/** Bytes of C between two reports. */
+export const REPORT_BYTES = 32 * 1024;
+
 /** Bytes at the start of the scratch memory that hold one tile. */
 export const TILE_BYTES = 256;
 

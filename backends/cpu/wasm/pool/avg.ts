@@ -1,5 +1,6 @@
 // Average float32 of each window, and its gradient, with vectors: lines of a window are added to one line,
 // which is added along the windows; the gradient goes the other way.
+import type { Arg } from "../../threads/job.ts";
 import type { FunctionBuilder, Local, ModuleBuilder } from "../asm/mod.ts";
 import {
   byStride,
@@ -8,12 +9,13 @@ import {
   integers,
   named,
   paddedLine,
+  planesOf,
   type PoolShape,
   SHAPE_ARGS,
-  shapeArgs,
   storeUpTo,
   wholeVectors,
 } from "./emit.ts";
+import { plane, type PlaneCalls, strideOf } from "./planes.ts";
 
 const FORWARD = ["x", "y", "line", "rowCounts", "columnCounts", ...SHAPE_ARGS] as const;
 const BACKWARD = [
@@ -142,44 +144,58 @@ export function avgScratch(shape: PoolShape): number {
   return 4 * (paddedLine(shape) + wholeVectors(shape.ow) + shape.oh);
 }
 
-/** Writes the counts and clears the line; gives the addresses of the line and of both counts. */
+/** Writes the counts and clears the line of every thread; gives the addresses of the line and of both counts. */
 function prepare(
   memory: WebAssembly.Memory,
   shape: PoolShape,
   scratch: number,
   [rows, columns]: readonly [Counts, Counts],
-): [line: number, rowCounts: number, columnCounts: number] {
+  slots: number,
+): [line: Arg, rowCounts: Arg, columnCounts: Arg] {
   const line = paddedLine(shape);
   const width = wholeVectors(shape.ow);
-  const all = new Float32Array(memory.buffer, scratch, avgScratch(shape) / 4);
-  all.fill(0, 0, line);
+  const stride = strideOf(avgScratch(shape));
+  const first = new Float32Array(memory.buffer, scratch, avgScratch(shape) / 4);
+  first.fill(0, 0, line);
   // Lanes past the last window are divided too, by anything.
-  for (let i = 0; i < width; i++) all[line + i] = i < shape.ow ? columns(i) : 1;
-  for (let i = 0; i < shape.oh; i++) all[line + width + i] = rows(i);
-  return [scratch, scratch + 4 * (line + width), scratch + 4 * line];
+  for (let i = 0; i < width; i++) first[line + i] = i < shape.ow ? columns(i) : 1;
+  for (let i = 0; i < shape.oh; i++) first[line + width + i] = rows(i);
+  for (let slot = 1; slot < slots; slot++) {
+    new Float32Array(memory.buffer, scratch + slot * stride, first.length).set(first);
+  }
+  const own = (base: number) => ({ base, slot: stride });
+  return [own(scratch), own(scratch + 4 * (line + width)), own(scratch + 4 * line)];
 }
-
-type Kernel = (...numbers: number[]) => void;
 
 /** Runs the export `avgForward` on planes at `x`; `scratch` is divisible by 16. */
 export function runAvgForward(
-  memory: WebAssembly.Memory,
-  kernel: Kernel,
+  calls: PlaneCalls,
   shape: PoolShape,
   [x, y, scratch]: readonly number[],
   counts: readonly [Counts, Counts],
+  ns: number,
 ): void {
-  kernel(x, y, ...prepare(memory, shape, scratch, counts), ...shapeArgs(shape));
+  const { planes, h, w, oh, ow } = shape;
+  calls.run("avgForward", planes, ns, (slots) => [
+    plane(x, 4 * h * w),
+    plane(y, 4 * oh * ow),
+    ...prepare(calls.memory, shape, scratch, counts, slots),
+    ...planesOf(shape),
+  ]);
 }
 
 /** Runs the export `avgBackward` from gradients at `g`; `scratch` is divisible by 16. */
 export function runAvgBackward(
-  memory: WebAssembly.Memory,
-  kernel: Kernel,
+  calls: PlaneCalls,
   shape: PoolShape,
   [g, dx, scratch]: readonly number[],
   counts: readonly [Counts, Counts],
+  ns: number,
 ): void {
-  const [line, rows, columns] = prepare(memory, shape, scratch, counts);
-  kernel(g, dx, line, 4 * paddedLine(shape), rows, columns, ...shapeArgs(shape));
+  const { planes, h, w, oh, ow } = shape;
+  calls.run("avgBackward", planes, ns, (slots) => {
+    const [line, rows, columns] = prepare(calls.memory, shape, scratch, counts, slots);
+    const gradients = [plane(g, 4 * oh * ow), plane(dx, 4 * h * w)];
+    return [...gradients, line, 4 * paddedLine(shape), rows, columns, ...planesOf(shape)];
+  });
 }

@@ -1,6 +1,8 @@
 // Parts that the pooling kernels share: loops, clipped windows, reading a line with a step. Not here: the
 // kernels.
+import type { Arg } from "../../threads/job.ts";
 import type { FunctionBuilder, Local } from "../asm/mod.ts";
+import { PLANES } from "./planes.ts";
 
 /** How windows lie on a plane. */
 export interface PoolShape {
@@ -17,7 +19,7 @@ export interface PoolShape {
   readonly padLeft: number;
 }
 
-/** Names of the parameters that describe a shape, in the order of {@linkcode shapeArgs}. */
+/** Names of the parameters that describe a shape, in the order of {@linkcode planesOf}. */
 export const SHAPE_ARGS = [
   "planes",
   "h",
@@ -32,10 +34,10 @@ export const SHAPE_ARGS = [
   "pl",
 ] as const;
 
-/** The values of {@linkcode SHAPE_ARGS}. */
-export function shapeArgs(s: PoolShape): number[] {
+/** The values of {@linkcode SHAPE_ARGS} for a part of the planes. */
+export function planesOf(s: PoolShape): (number | Arg)[] {
   return [
-    s.planes,
+    PLANES,
     s.h,
     s.w,
     s.oh,

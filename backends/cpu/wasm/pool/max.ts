@@ -8,12 +8,13 @@ import {
   integers,
   named,
   paddedLine,
+  planesOf,
   type PoolShape,
   SHAPE_ARGS,
-  shapeArgs,
   storeUpTo,
   wholeVectors,
 } from "./emit.ts";
+import { plane, type PlaneCalls, strideOf } from "./planes.ts";
 
 const ARGS = ["x", "y", "mask", "line", "values", "places", "pitch", ...SHAPE_ARGS] as const;
 
@@ -118,15 +119,31 @@ export function maxForwardScratch(shape: PoolShape): number {
 
 /** Runs the export on planes at `x`; `scratch` is divisible by 16. */
 export function runMaxForward(
-  memory: WebAssembly.Memory,
-  kernel: (...numbers: number[]) => void,
+  calls: PlaneCalls,
   shape: PoolShape,
   [x, y, mask, scratch]: readonly number[],
+  ns: number,
 ): void {
+  const { h, w, oh, ow } = shape;
   const line = paddedLine(shape);
-  const pitch = 4 * wholeVectors(shape.ow);
-  const values = scratch + 4 * line;
-  const places = values + shape.h * pitch;
-  new Float32Array(memory.buffer, scratch, line).fill(-Infinity);
-  kernel(x, y, mask, scratch, values, places, pitch, ...shapeArgs(shape));
+  const pitch = 4 * wholeVectors(ow);
+  calls.run("maxForward", shape.planes, ns, (slots) => {
+    const stride = strideOf(maxForwardScratch(shape));
+    const memory = calls.memory.buffer;
+    for (let slot = 0; slot < slots; slot++) {
+      new Float32Array(memory, scratch + slot * stride, line).fill(-Infinity);
+    }
+    const own = (base: number) => ({ base, slot: stride });
+    const values = scratch + 4 * line;
+    return [
+      plane(x, 4 * h * w),
+      plane(y, 4 * oh * ow),
+      plane(mask, 4 * oh * ow),
+      own(scratch),
+      own(values),
+      own(values + h * pitch),
+      pitch,
+      ...planesOf(shape),
+    ];
+  });
 }

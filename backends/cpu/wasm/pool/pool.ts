@@ -1,5 +1,6 @@
 // Largest element or average of each window of each plane, and the gradients that go back. Windows slide;
 // adaptive ones are left to rendered kernels. Float32 goes by vectors (max.ts, avg.ts).
+import type { Fork } from "../../threads/pool.ts";
 import { ModuleBuilder } from "../asm/mod.ts";
 import {
   avgScratch,
@@ -9,17 +10,16 @@ import {
   runAvgBackward,
   runAvgForward,
 } from "./avg.ts";
-import { clip, count, integers, named, type PoolShape, SHAPE_ARGS, shapeArgs } from "./emit.ts";
+import { clip, count, integers, named, planesOf, type PoolShape, SHAPE_ARGS } from "./emit.ts";
 import { emitMaxForward, maxForwardScratch, runMaxForward } from "./max.ts";
+import { plane, PlaneCalls, PLANES } from "./planes.ts";
 
 /** Element types that have a kernel. */
 export type PoolDType = "float32" | "float64";
 
-type Kernel = (...numbers: number[]) => void;
-
 /** The kernels of one element type. `scratch` is an address divisible by 16. */
 export interface PoolKernels {
-  /** Bytes of scratch memory that any of the kernels needs. */
+  /** Bytes of scratch memory that any of the kernels needs, on all threads together. */
   scratchBytes(shape: PoolShape): number;
   /** Planes [h, w] at `x` to values [oh, ow] at `y` and places (int32, row · w + column) at `mask`. */
   maxForward(shape: PoolShape, x: number, y: number, mask: number, scratch: number): void;
@@ -118,8 +118,20 @@ function writeBackward(module: ModuleBuilder, dtype: PoolDType): void {
   });
 }
 
-/** Makes the kernels of an element type on a memory. */
-export function createPool(memory: WebAssembly.Memory, dtype: PoolDType): PoolKernels {
+/** Nanoseconds, roughly, of an element that is read or written: by vectors, and one by one. */
+const VECTOR_NS = 0.5;
+const SINGLE_NS = 1.5;
+
+function foldCost({ planes, h, w, oh, ow, kh }: PoolShape): number {
+  return planes * (h * w + oh * ow * kh) * VECTOR_NS;
+}
+
+/** Makes the kernels of an element type on a memory; with `fork`, planes are shared out over threads. */
+export function createPool(
+  memory: WebAssembly.Memory,
+  dtype: PoolDType,
+  fork: Fork | null = null,
+): PoolKernels {
   const module = new ModuleBuilder({ ptr: "i32" });
   const shared = typeof SharedArrayBuffer !== "undefined" &&
     memory.buffer instanceof SharedArrayBuffer;
@@ -131,28 +143,46 @@ export function createPool(memory: WebAssembly.Memory, dtype: PoolDType): PoolKe
     emitAvgForward(module);
     emitAvgBackward(module);
   }
-  const instance = new WebAssembly.Instance(module.compile(), { env: { memory } });
-  const kernels = instance.exports as unknown as Record<string, Kernel>;
+  const bytes = module.bytes();
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } });
+  const calls = new PlaneCalls(memory, bytes, instance, fork);
+  const element = dtype === "float64" ? 8 : 4;
   const maxBackward: PoolKernels["maxBackward"] = ({ planes, h, w, oh, ow }, g, mask, dx) =>
-    kernels.maxBackward(planes, h * w, oh * ow, g, mask, dx);
+    calls.run("maxBackward", planes, planes * oh * ow * SINGLE_NS, () => [
+      PLANES,
+      h * w,
+      oh * ow,
+      plane(g, element * oh * ow),
+      plane(mask, 4 * oh * ow),
+      plane(dx, element * h * w),
+    ]);
   if (dtype === "float64") {
     return {
       scratchBytes: () => 0,
-      maxForward: (shape, x, y, mask) => kernels.maxForward(x, y, mask, ...shapeArgs(shape)),
+      maxForward: (shape, x, y, mask) => {
+        const { planes, h, w, oh, ow, kh, kw } = shape;
+        calls.run("maxForward", planes, planes * oh * ow * kh * kw * SINGLE_NS, () => [
+          plane(x, 8 * h * w),
+          plane(y, 8 * oh * ow),
+          plane(mask, 4 * oh * ow),
+          ...planesOf(shape),
+        ]);
+      },
       maxBackward,
       average: null,
     };
   }
   return {
-    scratchBytes: (shape) => Math.max(maxForwardScratch(shape), avgScratch(shape)),
+    scratchBytes: (shape) =>
+      calls.scratchBytes(Math.max(maxForwardScratch(shape), avgScratch(shape))),
     maxForward: (shape, x, y, mask, scratch) =>
-      runMaxForward(memory, kernels.maxForward, shape, [x, y, mask, scratch]),
+      runMaxForward(calls, shape, [x, y, mask, scratch], foldCost(shape)),
     maxBackward,
     average: {
       forward: (shape, addresses, counts) =>
-        runAvgForward(memory, kernels.avgForward, shape, addresses, counts),
+        runAvgForward(calls, shape, addresses, counts, foldCost(shape)),
       backward: (shape, addresses, counts) =>
-        runAvgBackward(memory, kernels.avgBackward, shape, addresses, counts),
+        runAvgBackward(calls, shape, addresses, counts, foldCost(shape)),
     },
   };
 }
