@@ -1,17 +1,8 @@
 // Whether what a call was given is of the kind that it takes: programs also run without a type check. Not here:
 // shapes, dtypes.
+import { describe } from "./describe.ts";
 import { ValueError } from "./errors.ts";
 import { Tensor } from "./tensor.ts";
-
-/** What a value is, in words; never an error, whatever it is. */
-export function describe(x: unknown): string {
-  if (x === null || x === undefined) return `${x}`;
-  if (typeof x === "string") return `the string ${JSON.stringify(x)}`;
-  if (typeof x === "number" || typeof x === "boolean") return `${x}`;
-  if (typeof x === "bigint") return `${x}n`;
-  if (Array.isArray(x)) return "an array";
-  return `a value of kind ${typeof x === "object" ? x.constructor?.name ?? "object" : typeof x}`;
-}
 
 /** What a value is, and what to do about it where a tensor is needed. */
 function explain(x: unknown): string {
@@ -42,6 +33,11 @@ export function expectScalar(call: string, x: unknown): void {
   throw new ValueError(`Cannot ${call}: operands must be tensors or numbers: got ${explain(x)}`);
 }
 
+/** The same for operands that may be left out. */
+export function expectOptional(call: string, ...xs: readonly unknown[]): void {
+  expectTensors(call, ...xs.filter((x) => x !== undefined));
+}
+
 /** One tensor or several as a list; throws a ValueError for anything else. */
 export function tensorsOf(call: string, xs: Tensor | readonly Tensor[]): readonly Tensor[] {
   const list = Array.isArray(xs) ? xs : [xs];
@@ -58,6 +54,28 @@ export function expectOptions(call: string, options: unknown): void {
     `Cannot ${call}: options are an object of names and values: got ${describe(options)}; ` +
       "write {name: value}, or leave them out",
   );
+}
+
+/** A list, without holes; `what` names it in the ValueError for anything else. */
+export function expectList<T>(call: string, what: string, x: readonly T[]): T[] {
+  if (Array.isArray(x)) return Array.from(x);
+  throw new ValueError(`Cannot ${call}: ${what} must be an array: got ${describe(x)}`);
+}
+
+/** One number or several as a list; `what` names them in the ValueError for anything else. */
+export function expectNumbers(
+  call: string,
+  what: string,
+  x: number | readonly number[],
+): number[] {
+  const list: readonly unknown[] = Array.isArray(x) ? Array.from(x) : [x];
+  for (const n of list) {
+    if (typeof n === "number") continue;
+    throw new ValueError(
+      `Cannot ${call}: ${what} must be a number or an array of numbers: got ${describe(n)}`,
+    );
+  }
+  return list as number[];
 }
 
 /** Throws a ValueError unless it is a function. */

@@ -1,8 +1,9 @@
 // Loading a state dictionary: everything is compared first, then copied. Not here: files (io/).
+import { describe } from "../core/describe.ts";
 import { noGrad } from "../core/autograd.ts";
 import { DTYPES } from "../core/dtype.ts";
 import { StateError, ValueError } from "../core/errors.ts";
-import { describe, expectOptions, expectTensors } from "../core/operands.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { sameShape, showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 

@@ -4,6 +4,7 @@
 import { elementwise, engine, promoteFloat } from "../core/op.ts";
 import type { Expr } from "../core/ir/expr.ts";
 import * as k from "../core/ir/expr.ts";
+import { expectOptions } from "../core/operands.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { fromInput, fromOutput, POINTS, unarySamples } from "./rules.ts";
@@ -103,6 +104,7 @@ const ELU = elementwise({
  * ```
  */
 export function elu(x: Tensor, options: { readonly alpha?: number } = {}): Tensor {
+  expectOptions("elu", options);
   return engine.call(ELU, [x, options.alpha ?? 1]);
 }
 
@@ -132,6 +134,7 @@ const CELU = elementwise({
  * ```
  */
 export function celu(x: Tensor, options: { readonly alpha?: number } = {}): Tensor {
+  expectOptions("celu", options);
   return engine.call(CELU, [x, options.alpha ?? 1]);
 }
 
@@ -230,6 +233,7 @@ const GELU_TANH = elementwise({
  * ```
  */
 export function gelu(x: Tensor, options: { readonly approximate?: boolean } = {}): Tensor {
+  expectOptions("gelu", options);
   return engine.call(options.approximate ? GELU_TANH : GELU, [x]);
 }
 
@@ -336,6 +340,7 @@ export function softplus(
   x: Tensor,
   options: { readonly beta?: number; readonly threshold?: number } = {},
 ): Tensor {
+  expectOptions("softplus", options);
   return engine.call(SOFTPLUS, [x, options.beta ?? 1, options.threshold ?? 20]);
 }
 

@@ -2,6 +2,7 @@
 // with each; NaN stays NaN. Smooth ones are in activation.ts.
 import { elementwise, engine, promote, promoteFloat } from "../core/op.ts";
 import * as k from "../core/ir/expr.ts";
+import { expectOptions } from "../core/operands.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { fromInput, fromOutput, POINTS, unarySamples } from "./rules.ts";
@@ -95,6 +96,7 @@ const LEAKY_RELU = elementwise({
  * ```
  */
 export function leakyRelu(x: Tensor, options: { readonly negativeSlope?: number } = {}): Tensor {
+  expectOptions("leakyRelu", options);
   return engine.call(LEAKY_RELU, [x, options.negativeSlope ?? 0.01]);
 }
 
@@ -128,6 +130,7 @@ export function hardtanh(
   x: Tensor,
   options: { readonly min?: number; readonly max?: number } = {},
 ): Tensor {
+  expectOptions("hardtanh", options);
   return engine.call(HARDTANH, [x, options.min ?? -1, options.max ?? 1]);
 }
 
@@ -160,6 +163,7 @@ export function hardsigmoid(
   x: Tensor,
   options: { readonly slope?: number; readonly offset?: number } = {},
 ): Tensor {
+  expectOptions("hardsigmoid", options);
   return engine.call(HARDSIGMOID, [x, options.slope ?? 1 / 6, options.offset ?? 0.5]);
 }
 
@@ -222,6 +226,7 @@ const SOFTSHRINK = elementwise({
  * ```
  */
 export function softshrink(x: Tensor, options: { readonly threshold?: number } = {}): Tensor {
+  expectOptions("softshrink", options);
   return engine.call(SOFTSHRINK, [x, options.threshold ?? 0.5]);
 }
 
@@ -251,6 +256,7 @@ const HARDSHRINK = elementwise({
  * ```
  */
 export function hardshrink(x: Tensor, options: { readonly threshold?: number } = {}): Tensor {
+  expectOptions("hardshrink", options);
   return engine.call(HARDSHRINK, [x, options.threshold ?? 0.5]);
 }
 
@@ -277,5 +283,6 @@ const THRESHOLDED_RELU = elementwise({
  * ```
  */
 export function thresholdedRelu(x: Tensor, options: { readonly threshold?: number } = {}): Tensor {
+  expectOptions("thresholdedRelu", options);
   return engine.call(THRESHOLDED_RELU, [x, options.threshold ?? 1]);
 }

@@ -3,6 +3,7 @@
 import { elementwise, engine, kernelOp, type Operand } from "../core/op.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
 import type { HostArray } from "../core/host.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { normalizeAxis, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -86,6 +87,7 @@ function checkAlong(name: string, x: Tensor, index: Tensor, axis: number): void 
  * ```
  */
 export function takeAlongAxis(x: Tensor, index: Tensor, axis: number): Tensor {
+  expectTensors("takeAlongAxis", x, index);
   const a = normalizeAxis("takeAlongAxis", axis, x.rank);
   checkAlong("takeAlongAxis", x, index, a);
   return engine.call(TAKE, [x, index, x.shape[a]], { axis: a, rank: x.rank });
@@ -201,6 +203,8 @@ export function putAlongAxis(
   axis: number,
   options: PutAlongAxisOptions = {},
 ): Tensor {
+  expectTensors("putAlongAxis", x, index);
+  expectOptions("putAlongAxis", options);
   const a = normalizeAxis("putAlongAxis", axis, x.rank);
   const how = options.reduce ?? "assign";
   if (how !== "assign" && how !== "add" && how !== "mul") {

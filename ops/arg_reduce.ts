@@ -1,4 +1,5 @@
 // Positions of extremes over axes, alone or with the values. The values alone are in reduce.ts.
+import { expectTensors } from "../core/operands.ts";
 import { engine, promote, type ReduceOp, reduction, type Sample } from "../core/op.ts";
 import type { DType } from "../core/dtype.ts";
 import * as k from "../core/ir/expr.ts";
@@ -164,6 +165,7 @@ const MAX_WITH_INDEX = reduction({
  * ```
  */
 export function maxWithIndex(x: Tensor, axis: number, options: ReduceOptions = {}): Tensor[] {
+  expectTensors("maxWithIndex", x);
   const attrs = reduceAttrs(
     "maxWithIndex",
     x,
@@ -202,6 +204,7 @@ const MIN_WITH_INDEX = reduction({
  * ```
  */
 export function minWithIndex(x: Tensor, axis: number, options: ReduceOptions = {}): Tensor[] {
+  expectTensors("minWithIndex", x);
   const attrs = reduceAttrs(
     "minWithIndex",
     x,

@@ -12,6 +12,7 @@ import {
 } from "../core/op.ts";
 import type { Expr } from "../core/ir/expr.ts";
 import * as k from "../core/ir/expr.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { POINTS, unarySamples, widened } from "./rules.ts";
@@ -83,6 +84,7 @@ const CAST = elementwise({
  * ```
  */
 export function cast(x: Tensor, dtype: DType): Tensor {
+  expectTensors("cast", x);
   if (!isDType(dtype)) {
     throw new DTypeError(
       `Cannot cast to "${dtype}": it must be one of ${Object.keys(DTYPES).join(", ")}`,
@@ -166,6 +168,7 @@ const CLIP = elementwise({
  * ```
  */
 export function clip(x: Tensor, min?: Operand, max?: Operand): Tensor {
+  expectTensors("clip", x);
   const operands: Operand[] = [x];
   if (min !== undefined) operands.push(min);
   if (max !== undefined) operands.push(max);
@@ -221,6 +224,8 @@ export interface NanToNumOptions {
  * ```
  */
 export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
+  expectTensors("nanToNum", x);
+  expectOptions("nanToNum", options);
   if (!isFloat(x.dtype)) return x;
   const largest = LARGEST[x.dtype]!;
   const { nan = 0, posinf = largest, neginf = -largest } = options;

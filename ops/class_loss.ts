@@ -6,7 +6,7 @@ import { isInteger } from "../core/dtype.ts";
 import { forEachElement } from "../core/host.ts";
 import * as k from "../core/ir/expr.ts";
 import { composite, elementwise, engine, type Operand } from "../core/op.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { normalizeAxis, sameShape, type Shape, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -295,6 +295,7 @@ export function crossEntropy(
   label: Tensor,
   options: CrossEntropyOptions = {},
 ): Tensor {
+  expectOptions("crossEntropy", options);
   const call = "crossEntropy";
   const { weight, ignoreIndex = -100, reduction = "mean", labelSmoothing = 0 } = options;
   checkReduction(call, reduction);
@@ -382,6 +383,8 @@ export interface NllLossOptions {
  * ```
  */
 export function nllLoss(logp: Tensor, label: Tensor, options: NllLossOptions = {}): Tensor {
+  expectTensors("nllLoss", logp, label);
+  expectOptions("nllLoss", options);
   const call = "nllLoss";
   const { weight, ignoreIndex = -100, reduction = "mean" } = options;
   checkReduction(call, reduction);

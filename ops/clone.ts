@@ -1,5 +1,6 @@
 // Copies of a tensor in memory of their own.
 import { elementwise, engine } from "../core/op.ts";
+import { expectTensors } from "../core/operands.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { refuseComplex } from "./common.ts";
 
@@ -55,5 +56,6 @@ export function clone(x: Tensor): Tensor {
  * ```
  */
 export function contiguous(x: Tensor): Tensor {
+  expectTensors("contiguous", x);
   return x.isContiguous ? x : clone(x);
 }

@@ -13,7 +13,7 @@ import { DTypeError, IndexError, ShapeError, ValueError } from "../core/errors.t
 import { forEachElement, type HostArray } from "../core/host.ts";
 import * as k from "../core/ir/expr.ts";
 import { type Attrs, engine, type Meta, type Operand } from "../core/op.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import {
   isContiguous,
   normalizeAxes,
@@ -34,6 +34,8 @@ export function reduceAttrs(
   axis: number | readonly number[] | undefined,
   options: ReduceOptions,
 ): { axes: number[]; keepdim: boolean } {
+  expectTensors(name, x);
+  expectOptions(name, options);
   return { axes: normalizeAxes(name, axis, x.rank), keepdim: options.keepdim ?? false };
 }
 
@@ -183,6 +185,7 @@ export function valuesFor(name: string, x: Tensor, values: Operand, shape: Shape
     });
     return op.expand(one, shape);
   }
+  expectTensors(name, values);
   if (promoteTypes(x.dtype, values.dtype) !== x.dtype && !isFloat(x.dtype)) {
     throw new DTypeError(
       `Cannot ${name} ${values.dtype} values in a ${x.dtype} tensor: they would lose what ` +

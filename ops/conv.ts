@@ -3,7 +3,7 @@
 import { ShapeError } from "../core/errors.ts";
 import * as k from "../core/ir/expr.ts";
 import { type Attrs, composite, engine, kernelOp } from "../core/op.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectOptional, expectOptions, expectTensors } from "../core/operands.ts";
 import { type Shape, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -320,6 +320,8 @@ export function conv2d(
   options: Conv2dOptions = {},
 ): Tensor {
   expectTensors("conv2d", x, weight);
+  expectOptional("conv2d", bias);
+  expectOptions("conv2d", options);
   requireImages("conv2d", x);
   const stride = pairOf("conv2d", "stride", options.stride ?? 1, 1);
   const dilation = pairOf("conv2d", "dilation", options.dilation ?? 1, 1);

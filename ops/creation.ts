@@ -5,6 +5,7 @@ import { type DType, DTYPES, getDefaultDtype, isInteger } from "../core/dtype.ts
 import { ValueError } from "../core/errors.ts";
 import { flatten, type TensorLike } from "../core/nested.ts";
 import { elementwise, engine, type Operand } from "../core/op.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { checkShape, type Shape, sizeOf } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 import {
@@ -44,6 +45,7 @@ export type { CreationOptions } from "./making.ts";
  * ```
  */
 export function tensor(data: TensorLike, options: CreationOptions = {}): Tensor {
+  expectOptions("tensor", options);
   const flat = flatten(data);
   const dtype = dtypeOf("tensor", options.dtype, flat.plain ? getDefaultDtype() : flat.dtype);
   const elements = flat.dtype === dtype ? flat.data : convert(flat.data, flat.dtype, dtype);
@@ -110,6 +112,7 @@ function filled(call: string, shape: Shape, value: Operand, options: CreationOpt
  * ```
  */
 export function zeros(shape: Shape, options: CreationOptions = {}): Tensor {
+  expectOptions("zeros", options);
   return filled("zeros", shape, 0, options);
 }
 
@@ -128,6 +131,7 @@ export function zeros(shape: Shape, options: CreationOptions = {}): Tensor {
  * ```
  */
 export function ones(shape: Shape, options: CreationOptions = {}): Tensor {
+  expectOptions("ones", options);
   return filled("ones", shape, 1, options);
 }
 
@@ -152,6 +156,7 @@ export function full(
   value: number | bigint | boolean,
   options: CreationOptions = {},
 ): Tensor {
+  expectOptions("full", options);
   return filled("full", shape, value, options);
 }
 
@@ -170,13 +175,15 @@ export function full(
  * ```
  */
 export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
+  expectOptions("empty", options);
   checkShape("empty", shape);
   const dtype = dtypeOf("empty", options.dtype, getDefaultDtype());
   return finished(engine.empty([...shape], dtype, placeOf(options)), options);
 }
 
 /** Options of a tensor like another: its dtype and place unless they are given. */
-function like(x: Tensor, options: CreationOptions): CreationOptions {
+function like(call: string, x: Tensor, options: CreationOptions): CreationOptions {
+  expectOptions(call, options);
   return { ...options, dtype: options.dtype ?? x.dtype, place: options.place ?? x.place };
 }
 
@@ -193,7 +200,8 @@ function like(x: Tensor, options: CreationOptions): CreationOptions {
  * ```
  */
 export function zerosLike(x: Tensor, options: CreationOptions = {}): Tensor {
-  return filled("zerosLike", x.shape, 0, like(x, options));
+  expectTensors("zerosLike", x);
+  return filled("zerosLike", x.shape, 0, like("zerosLike", x, options));
 }
 
 /**
@@ -209,7 +217,8 @@ export function zerosLike(x: Tensor, options: CreationOptions = {}): Tensor {
  * ```
  */
 export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
-  return filled("onesLike", x.shape, 1, like(x, options));
+  expectTensors("onesLike", x);
+  return filled("onesLike", x.shape, 1, like("onesLike", x, options));
 }
 
 /**
@@ -227,7 +236,8 @@ export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
  * ```
  */
 export function fullLike(x: Tensor, value: Operand, options: CreationOptions = {}): Tensor {
-  return filled("fullLike", x.shape, value, like(x, options));
+  expectTensors("fullLike", x);
+  return filled("fullLike", x.shape, value, like("fullLike", x, options));
 }
 
 /**
@@ -243,5 +253,6 @@ export function fullLike(x: Tensor, value: Operand, options: CreationOptions = {
  * ```
  */
 export function emptyLike(x: Tensor, options: CreationOptions = {}): Tensor {
-  return empty(x.shape, like(x, options));
+  expectTensors("emptyLike", x);
+  return empty(x.shape, like("emptyLike", x, options));
 }

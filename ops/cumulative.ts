@@ -15,6 +15,7 @@ import * as k from "../core/ir/expr.ts";
 import { makeKernel } from "../core/ir/kernel.ts";
 import { normalizeAxis, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
+import { expectTensors } from "../core/operands.ts";
 import type { DTypeRule, ScanOp, Vjp } from "../core/op.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { extreme, toFloat } from "./common.ts";
@@ -41,6 +42,7 @@ function along<T extends Tensor | Tensor[]>(
   axis: number,
   f: (x: Tensor, axis: number) => T,
 ): T {
+  expectTensors(name, x);
   const a = normalizeAxis(name, axis, x.rank, true);
   if (x.rank > 0) return f(x, a);
   const out = f(op.reshape(x, [1]), 0);
@@ -363,8 +365,8 @@ const LOG_CUM_SUM_EXP = scan({
 export function logCumSumExp(x: Tensor, axis: number): Tensor {
   return along(
     "logCumSumExp",
-    toFloat(x),
+    x,
     axis,
-    (y, a) => engine.call(LOG_CUM_SUM_EXP, [y], { axis: a }),
+    (y, a) => engine.call(LOG_CUM_SUM_EXP, [toFloat(y)], { axis: a }),
   );
 }

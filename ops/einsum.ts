@@ -1,7 +1,9 @@
 // Sums of products by index letters, and contraction over named axes. Both become permutes, reshapes,
 // matrix products and sums. The product itself is in matmul.ts.
+import { describe } from "../core/describe.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
 import { composite, engine } from "../core/op.ts";
+import { expectList, expectTensors } from "../core/operands.ts";
 import { normalizeAxis, type Shape, showShape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -283,8 +285,19 @@ const EINSUM = composite({
  * ```
  */
 export function einsum(spec: string, ...tensors: readonly Tensor[]): Tensor {
+  if (typeof spec !== "string") {
+    throw new ValueError(
+      `Cannot einsum ${describe(spec)}: the spec comes first and is a string such as "ij,jk->ik"`,
+    );
+  }
+  expectTensors("einsum", ...tensors);
   parse(spec, tensors.map((x) => x.shape));
   return engine.call(EINSUM, contractible("einsum", ...tensors), { spec });
+}
+
+/** The axes that `tensordot` was given for one of its operands. */
+function side(axes: readonly [readonly number[], readonly number[]], i: 0 | 1): number[] {
+  return expectList("tensordot", "the axes of each side", expectList("tensordot", "axes", axes)[i]);
 }
 
 /**
@@ -311,9 +324,10 @@ export function tensordot(
   b: Tensor,
   axes: number | readonly [readonly number[], readonly number[]] = 2,
 ): Tensor {
+  expectTensors("tensordot", a, b);
   const [left, right] = typeof axes === "number" ? lastAndFirst(a, b, axes) : [
-    axes[0].map((i) => normalizeAxis("tensordot", i, a.rank)),
-    axes[1].map((i) => normalizeAxis("tensordot", i, b.rank)),
+    side(axes, 0).map((i) => normalizeAxis("tensordot", i, a.rank)),
+    side(axes, 1).map((i) => normalizeAxis("tensordot", i, b.rank)),
   ];
   const call = `Cannot tensordot ${showShape(a.shape)} with ${showShape(b.shape)} over axes ` +
     `[${left.join(", ")}] and [${right.join(", ")}]`;

@@ -1,6 +1,7 @@
 // Rows of a table by number. The reading and its gradient are those of `gather`; not here.
 import { DTypeError, IndexError, ShapeError } from "../core/errors.ts";
 import { isFloat } from "../core/dtype.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -35,6 +36,8 @@ export interface EmbeddingOptions {
  * ```
  */
 export function embedding(ids: Tensor, weight: Tensor, options: EmbeddingOptions = {}): Tensor {
+  expectTensors("embedding", ids, weight);
+  expectOptions("embedding", options);
   if (weight.rank !== 2) {
     throw new ShapeError(
       `Cannot embedding with weight ${

@@ -4,6 +4,7 @@ import { elementwise, engine } from "../core/op.ts";
 import { getDefaultDtype } from "../core/dtype.ts";
 import { ValueError } from "../core/errors.ts";
 import * as k from "../core/ir/expr.ts";
+import { expectTensors } from "../core/operands.ts";
 import { normalizeAxis } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -31,6 +32,7 @@ import { readAt } from "./positions.ts";
  * ```
  */
 export function gather(x: Tensor, index: Tensor, axis = 0): Tensor {
+  expectTensors("gather", x, index);
   const a = normalizeAxis("gather", axis, x.rank);
   checkIndexRange("gather", index, x.shape[a]);
   return readAt(x, [index], [a], a);
@@ -81,6 +83,7 @@ const ONE_HOT = elementwise({
  * ```
  */
 export function oneHot(x: Tensor, numClasses: number): Tensor {
+  expectTensors("oneHot", x);
   if (!Number.isInteger(numClasses) || numClasses < 1) {
     throw new ValueError(
       `Cannot oneHot with ${numClasses} classes: numClasses must be a whole number of at least 1`,

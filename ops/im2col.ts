@@ -1,5 +1,6 @@
 // Windows of an image as columns, and back: PyTorch's and Paddle's `unfold` of nn.functional. The
 // `unfold` over one axis is a view (views.ts); convolution does not go through here.
+import { expectOptions } from "../core/operands.ts";
 import * as k from "../core/ir/expr.ts";
 import { type Attrs, elementwise, engine, kernelOp } from "../core/op.ts";
 import type { Shape } from "../core/shape.ts";
@@ -142,6 +143,7 @@ export interface Im2colOptions {
  */
 export function im2col(x: Tensor, kernel: Pair, options: Im2colOptions = {}): Tensor {
   requireImages("unfold", x);
+  expectOptions("unfold", options);
   const taps = pairOf("unfold", "kernel", kernel, 1);
   const stride = pairOf("unfold", "strides", options.strides ?? 1, 1);
   const dilation = pairOf("unfold", "dilations", options.dilations ?? 1, 1);

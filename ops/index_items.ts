@@ -1,8 +1,10 @@
 // What the items of `x.at(…)` and `x.setAt(…)` mean: text and nested arrays to a list of readings of axes,
 // fitted to a shape. Reads no tensor and moves no element; not public.
+import { expectList } from "../core/operands.ts";
+import { describe } from "../core/describe.ts";
 import { IndexError, ShapeError } from "../core/errors.ts";
 import { type Shape, showShape } from "../core/shape.ts";
-import type { Tensor } from "../core/tensor.ts";
+import { Tensor } from "../core/tensor.ts";
 import type { IndexItem, IndexList } from "./indexing.ts";
 
 /** One item, understood. */
@@ -48,6 +50,14 @@ function parseItem(item: IndexItem): Item[] {
   if (typeof item === "string") return item.split(",").map((part) => parseText(part.trim()));
   if (Array.isArray(item)) return [{ kind: "index", index: item as IndexList }];
   const tensor = item as Tensor;
+  if (!(tensor instanceof Tensor)) {
+    throw new IndexError(
+      `Cannot index with ${
+        describe(item)
+      }: an item is a whole number, a string such as "1:3", null, ` +
+        "an array of whole numbers, or a tensor",
+    );
+  }
   return [
     tensor.dtype === "bool" ? { kind: "mask", mask: tensor } : { kind: "index", index: tensor },
   ];
@@ -89,7 +99,7 @@ export interface Fitted {
 
 /** Understands items and fits them to a shape. */
 export function fitItems(shape: Shape, given: readonly IndexItem[]): Fitted {
-  const parsed = given.flatMap(parseItem);
+  const parsed = expectList("index", "the items", given).flatMap(parseItem);
   if (parsed.filter((i) => i.kind === "rest").length > 1) {
     throw new IndexError('Cannot index with "..." twice: only one item can stand for the rest');
   }

@@ -187,6 +187,7 @@ export function at(x: Tensor, items: readonly BasicItem[]): Tensor;
 /** With tensors among the items: a promise if one of them is a mask. */
 export function at(x: Tensor, items: readonly IndexItem[]): Tensor | Promise<Tensor>;
 export function at(x: Tensor, items: readonly IndexItem[]): Tensor | Promise<Tensor> {
+  expectTensors("at", x);
   const fitted = fitItems(x.shape, items);
   const masks = fitted.items.flatMap((i) => (i.kind === "mask" ? [i.mask] : []));
   if (masks.length === 0) return read(x, understand(x, fitted, NO_MASKS));
@@ -283,6 +284,7 @@ function put(x: Tensor, value: Tensor, region: Region): Tensor {
  * ```
  */
 export function setAt(x: Tensor, index: IndexItem | readonly IndexItem[], value: Operand): Tensor {
+  expectTensors("setAt", x);
   if (typeof value === "object") expectTensors("setAt", value);
   const items = Array.isArray(index) ? index as readonly IndexItem[] : [index as IndexItem];
   const fitted = fitItems(x.shape, items);

@@ -1,12 +1,14 @@
 // In-place arithmetic: the results of ordinary ops written over the tensor, with versions and gradients
 // kept right by the engine. Writing a part is setAt, in indexing.ts.
 import { allOps, engine, type Op, type Operand } from "../core/op.ts";
+import { expectTensors } from "../core/operands.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { COPY } from "./placing.ts";
 
 const named = (name: string): Op => allOps().get(name) as Op;
 
 function into(name: string, x: Tensor, others: readonly Operand[], attrs = {}): Tensor {
+  expectTensors(`${name} in place`, x);
   engine.callInto(named(name), [x, ...others], attrs, [x]);
   return x;
 }
@@ -101,6 +103,7 @@ export function div_(x: Tensor, y: Operand): Tensor {
  * ```
  */
 export function fill_(x: Tensor, value: Operand): Tensor {
+  expectTensors("fill_", x);
   engine.callInto(COPY, [x, value], {}, [x]);
   return x;
 }
@@ -156,6 +159,7 @@ export function copy_(x: Tensor, source: Operand): Tensor {
  * ```
  */
 export function clip_(x: Tensor, min?: Operand, max?: Operand): Tensor {
+  expectTensors("clip_", x);
   const bounds = [min, max].filter((b) => b !== undefined);
   if (bounds.length === 0) return x;
   return into("clip", x, bounds, { low: min !== undefined, high: max !== undefined });

@@ -1,10 +1,11 @@
 // Joining and repeating: concat, stack, roll, tile, repeatInterleave, pad. Only concat and the constant
 // padding move elements themselves; the rest are views and joins of views.
+import { describe } from "../core/describe.ts";
 import { engine, kernelOp, type Operand } from "../core/op.ts";
 import { isFloat, promoteTypes } from "../core/dtype.ts";
 import { DTypeError, ShapeError, ValueError } from "../core/errors.ts";
 import type { HostArray } from "../core/host.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectList, expectNumbers, expectOptions, expectTensors } from "../core/operands.ts";
 import { contiguousStrides, normalizeAxis, type Shape, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -97,6 +98,7 @@ export function concat(xs: readonly Tensor[], axis = 0): Tensor {
 }
 
 function requireSome(name: string, xs: readonly Tensor[]): void {
+  expectList(name, "operands", xs);
   if (xs.length === 0) {
     throw new ValueError(`Cannot ${name} no tensors: the list must hold at least one`);
   }
@@ -154,12 +156,13 @@ export function roll(
   shifts: number | readonly number[],
   axis?: number | readonly number[],
 ): Tensor {
-  const by = typeof shifts === "number" ? [shifts] : shifts;
+  expectTensors("roll", x);
+  const by = expectNumbers("roll", "shifts", shifts);
   if (axis === undefined) {
     const flat = op.reshape(x, [x.numel]);
     return op.reshape(by.reduce((y, s) => rollOne(y, s, 0), flat), x.shape);
   }
-  const axes = typeof axis === "number" ? [axis] : axis;
+  const axes = expectNumbers("roll", "axes", axis);
   if (by.length !== axes.length) {
     throw new ShapeError(
       `Cannot roll by [${by.join(", ")}] along axes [${
@@ -201,7 +204,8 @@ const part = (x: Tensor, axis: number, start: number, end: number): Tensor =>
  * ```
  */
 export function tile(x: Tensor, repeats: number | readonly number[]): Tensor {
-  const times = typeof repeats === "number" ? [repeats] : [...repeats];
+  expectTensors("tile", x);
+  const times = expectNumbers("tile", "repeats", repeats);
   times.forEach((n) => checkRepeats("tile", n));
   while (times.length < x.rank) times.unshift(1);
   const shape = [...new Array<number>(times.length - x.rank).fill(1), ...x.shape];
@@ -214,7 +218,7 @@ export function tile(x: Tensor, repeats: number | readonly number[]): Tensor {
 function checkRepeats(name: string, n: number): void {
   if (!Number.isInteger(n) || n < 0) {
     throw new ValueError(
-      `Cannot ${name} ${n} times: repeats must be whole numbers of at least 0`,
+      `Cannot ${name} ${describe(n)} times: repeats must be whole numbers of at least 0`,
     );
   }
 }
@@ -237,6 +241,7 @@ function checkRepeats(name: string, n: number): void {
  * ```
  */
 export function repeatInterleave(x: Tensor, repeats: number, axis?: number): Tensor {
+  expectTensors("repeatInterleave", x);
   checkRepeats("repeatInterleave", repeats);
   if (axis === undefined) return repeatInterleave(op.reshape(x, [x.numel]), repeats, 0);
   const a = normalizeAxis("repeatInterleave", axis, x.rank);
@@ -282,6 +287,8 @@ export function pad(
   pads: readonly (readonly number[])[],
   options: PadOptions = {},
 ): Tensor {
+  expectTensors("pad", x);
+  expectOptions("pad", options);
   const mode = options.mode ?? "constant";
   checkPads(x.shape, pads);
   if (mode === "constant") return padConstant(x, pads, options.value ?? 0);
@@ -302,6 +309,9 @@ export function pad(
 }
 
 function checkPads(shape: Shape, pads: readonly (readonly number[])[]): void {
+  for (const p of expectList("pad", "pads", pads)) {
+    expectNumbers("pad", "each [before, after]", expectList("pad", "each [before, after]", p));
+  }
   if (pads.length !== shape.length || pads.some((p) => p.length !== 2)) {
     throw new ShapeError(
       `Cannot pad ${showShape(shape)}: there must be one [before, after] for each of the ` +

@@ -1,7 +1,7 @@
 // The product of a layer: with a weight matrix and a bias.
 import { ShapeError } from "../core/errors.ts";
 import { composite, engine } from "../core/op.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectOptional, expectTensors } from "../core/operands.ts";
 import { showShape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -47,6 +47,7 @@ const LINEAR = composite({
  */
 export function linear(x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
   expectTensors("linear", x, weight);
+  expectOptional("linear", bias);
   if (weight.rank !== 2) {
     throw new ShapeError(
       `Cannot linear ${showShape(x.shape)} with weight ${

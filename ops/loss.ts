@@ -2,7 +2,7 @@
 // classes are in class_loss.ts.
 import { ShapeError, ValueError } from "../core/errors.ts";
 import { type Attrs, composite, engine, type Operand, type Sample } from "../core/op.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { sameShape, showShape, tryBroadcast } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -90,6 +90,7 @@ const MSE = lossOf("mseLoss", ([a, b]) => op.square(op.sub(a, b)), pair);
  * ```
  */
 export function mseLoss(a: Tensor, b: Tensor, options: LossOptions = {}): Tensor {
+  expectOptions("mseLoss", options);
   requireSame("mseLoss", a, b);
   return callLoss(MSE, [a, b], options);
 }
@@ -113,6 +114,7 @@ const L1 = lossOf("l1Loss", ([a, b]) => op.abs(op.sub(a, b)), pair);
  * ```
  */
 export function l1Loss(a: Tensor, b: Tensor, options: LossOptions = {}): Tensor {
+  expectOptions("l1Loss", options);
   requireSame("l1Loss", a, b);
   return callLoss(L1, [a, b], options);
 }
@@ -159,6 +161,7 @@ export interface SmoothL1Options extends LossOptions {
  * ```
  */
 export function smoothL1Loss(a: Tensor, b: Tensor, options: SmoothL1Options = {}): Tensor {
+  expectOptions("smoothL1Loss", options);
   requireSame("smoothL1Loss", a, b);
   const { delta = 1 } = options;
   if (!(delta > 0)) {
@@ -251,6 +254,8 @@ export function binaryCrossEntropy(
   y: Tensor,
   options: BinaryCrossEntropyOptions = {},
 ): Tensor {
+  expectTensors("binaryCrossEntropy", p, y);
+  expectOptions("binaryCrossEntropy", options);
   const { weight } = options;
   requireSame("binaryCrossEntropy", p, y);
   requireStretches("binaryCrossEntropy", "weight", weight, p);
@@ -312,6 +317,8 @@ export function binaryCrossEntropyWithLogits(
   y: Tensor,
   options: BinaryCrossEntropyWithLogitsOptions = {},
 ): Tensor {
+  expectTensors("binaryCrossEntropyWithLogits", x, y);
+  expectOptions("binaryCrossEntropyWithLogits", options);
   const call = "binaryCrossEntropyWithLogits";
   const { weight, posWeight } = options;
   requireSame(call, x, y);
@@ -381,6 +388,8 @@ export interface KlDivOptions {
  * ```
  */
 export function klDiv(logp: Tensor, target: Tensor, options: KlDivOptions = {}): Tensor {
+  expectTensors("klDiv", logp, target);
+  expectOptions("klDiv", options);
   const { reduction = "mean", logTarget = false } = options;
   requireSame("klDiv", logp, target);
   if (reduction !== "batchmean") checkReduction("klDiv", reduction);
@@ -425,6 +434,7 @@ export interface MarginOptions extends LossOptions {
  * ```
  */
 export function hingeEmbeddingLoss(x: Tensor, y: Tensor, options: MarginOptions = {}): Tensor {
+  expectOptions("hingeEmbeddingLoss", options);
   requireSame("hingeEmbeddingLoss", x, y);
   return callLoss(HINGE_EMBEDDING, [x, y, options.margin ?? 1], options);
 }
@@ -463,6 +473,7 @@ export function marginRankingLoss(
   y: Tensor,
   options: MarginOptions = {},
 ): Tensor {
+  expectOptions("marginRankingLoss", options);
   requireSame("marginRankingLoss", a, b, y);
   return callLoss(MARGIN_RANKING, [a, b, y, options.margin ?? 0], options);
 }
@@ -490,6 +501,7 @@ const SOFT_MARGIN = lossOf(
  * ```
  */
 export function softMarginLoss(x: Tensor, y: Tensor, options: LossOptions = {}): Tensor {
+  expectOptions("softMarginLoss", options);
   requireSame("softMarginLoss", x, y);
   return callLoss(SOFT_MARGIN, [x, y], options);
 }

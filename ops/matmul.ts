@@ -2,7 +2,7 @@
 // products by index letters in einsum.ts.
 import { ShapeError } from "../core/errors.ts";
 import { composite, engine, type Operand } from "../core/op.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { sameShape, type Shape, showShape, tryBroadcast } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -38,6 +38,7 @@ export interface MatmulOptions {
  */
 export function matmul(a: Tensor, b: Tensor, options: MatmulOptions = {}): Tensor {
   expectTensors("matmul", a, b);
+  expectOptions("matmul", options);
   const swap = (x: Tensor, on: boolean | undefined): { x: Tensor; text: string } =>
     on && x.rank > 1
       ? { x: op.transpose(x, -2, -1), text: `transposed ${showShape(x.shape)}` }
@@ -48,6 +49,7 @@ export function matmul(a: Tensor, b: Tensor, options: MatmulOptions = {}): Tenso
 }
 
 function requireRanks(call: string, a: Tensor, b: Tensor, rank: number, form: string): void {
+  expectTensors(call, a, b);
   if (a.rank === rank && b.rank === rank) return;
   throw new ShapeError(
     `Cannot ${call} ${showShape(a.shape)} with ${showShape(b.shape)}: both must be ${form}: ` +
@@ -75,6 +77,7 @@ function plain(call: string, a: Tensor, b: Tensor): Tensor {
  * ```
  */
 export function mm(a: Tensor, b: Tensor): Tensor {
+  expectTensors("mm", a, b);
   requireRanks("mm", a, b, 2, "matrices");
   return plain("mm", a, b);
 }
@@ -96,6 +99,7 @@ export function mm(a: Tensor, b: Tensor): Tensor {
  * ```
  */
 export function bmm(a: Tensor, b: Tensor): Tensor {
+  expectTensors("bmm", a, b);
   requireRanks("bmm", a, b, 3, "batches of matrices");
   if (a.shape[0] !== b.shape[0]) {
     throw new ShapeError(
@@ -123,6 +127,7 @@ export function bmm(a: Tensor, b: Tensor): Tensor {
  * ```
  */
 export function dot(a: Tensor, b: Tensor): Tensor {
+  expectTensors("dot", a, b);
   requireRanks("dot", a, b, 1, "vectors");
   return plain("dot", a, b);
 }
@@ -142,6 +147,7 @@ export function dot(a: Tensor, b: Tensor): Tensor {
  * ```
  */
 export function outer(a: Tensor, b: Tensor): Tensor {
+  expectTensors("outer", a, b);
   return op.mul(op.reshape(a, [a.numel, 1]), op.reshape(b, [1, b.numel]));
 }
 
@@ -190,6 +196,8 @@ export function addmm(
   b: Tensor,
   options: AddmmOptions = {},
 ): Tensor {
+  expectTensors("addmm", input, a, b);
+  expectOptions("addmm", options);
   requireRanks("addmm", a, b, 2, "matrices");
   checkShapes(a.shape, b.shape, {
     call: "addmm",

@@ -1,10 +1,12 @@
 // Normalizations: elements are centred and scaled by statistics of some axes, then weighted. One core,
 // `standardize`, with a gradient of its own, serves layers, batches, groups and instances.
-import { ShapeError, ValueError } from "../core/errors.ts";
+import { isFloat } from "../core/dtype.ts";
+import { describe } from "../core/describe.ts";
+import { DTypeError, ShapeError, ValueError } from "../core/errors.ts";
 import { composite, elementwise, engine, type Operand, promoteFloat } from "../core/op.ts";
 import * as k from "../core/ir/expr.ts";
 import { noGrad } from "../core/autograd.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectNumbers, expectOptional, expectOptions, expectTensors } from "../core/operands.ts";
 import { normalizeAxis, sameShape, type Shape, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -80,6 +82,7 @@ function optional(weight: Tensor | undefined, bias: Tensor | undefined): {
 }
 
 function requireShape(call: string, what: string, x: Tensor | undefined, shape: Shape): void {
+  expectOptional(call, x);
   if (x === undefined || sameShape(x.shape, shape)) return;
   throw new ShapeError(
     `Cannot ${call} with ${what} ${showShape(x.shape)}: expected ${showShape(shape)}`,
@@ -146,8 +149,9 @@ export function layerNorm(
   normalizedShape: number | readonly number[],
   options: NormalizationOptions = {},
 ): Tensor {
+  expectOptions("layerNorm", options);
   const { weight, bias, epsilon = 1e-5 } = options;
-  const shape = typeof normalizedShape === "number" ? [normalizedShape] : normalizedShape;
+  const shape = expectNumbers("layerNorm", "the normalized shape", normalizedShape);
   expectTensors("layerNorm", x);
   const first = x.rank - shape.length;
   if (shape.length === 0 || first < 0 || !sameShape(x.shape.slice(first), shape)) {
@@ -214,6 +218,8 @@ export interface RmsNormOptions {
  * ```
  */
 export function rmsNorm(x: Tensor, options: RmsNormOptions = {}): Tensor {
+  expectTensors("rmsNorm", x);
+  expectOptions("rmsNorm", options);
   const { weight, epsilon = 1e-5 } = options;
   const axis = normalizeAxis("rmsNorm", -1, x.rank);
   requireShape("rmsNorm", "weight", weight, [x.shape[axis]]);
@@ -332,8 +338,9 @@ export function batchNorm(
   runningVar: Tensor,
   options: BatchNormOptions = {},
 ): Tensor {
+  expectOptions("batchNorm", options);
   const { weight, bias, training = false, momentum = 0.9, epsilon = 1e-5 } = options;
-  expectTensors("batchNorm", x);
+  expectTensors("batchNorm", x, runningMean, runningVar);
   if (x.rank < 2) {
     throw new ShapeError(
       `Cannot batchNorm ${showShape(x.shape)}: the channels are axis 1: got rank ${x.rank}; ` +
@@ -343,6 +350,12 @@ export function batchNorm(
   const channels = [x.shape[1]];
   requireShape("batchNorm", "runningMean", runningMean, channels);
   requireShape("batchNorm", "runningVar", runningVar, channels);
+  for (const running of [runningMean, runningVar]) {
+    if (isFloat(running.dtype)) continue;
+    throw new DTypeError(
+      `Cannot batchNorm with ${running.dtype} statistics: they must be floats; cast them first`,
+    );
+  }
   requireShape("batchNorm", "weight", weight, channels);
   requireShape("batchNorm", "bias", bias, channels);
   requirePositive("batchNorm", epsilon);
@@ -439,9 +452,13 @@ export function groupNorm(
   numGroups: number,
   options: NormalizationOptions = {},
 ): Tensor {
-  if (x.rank < 2 || !(numGroups >= 1) || x.shape[1] % numGroups !== 0) {
+  expectTensors("groupNorm", x);
+  expectOptions("groupNorm", options);
+  if (x.rank < 2 || !Number.isInteger(numGroups) || numGroups < 1 || x.shape[1] % numGroups !== 0) {
     throw new ShapeError(
-      `Cannot groupNorm ${showShape(x.shape)} in ${numGroups} groups: the input must be ` +
+      `Cannot groupNorm ${showShape(x.shape)} in ${
+        describe(numGroups)
+      } groups: the input must be ` +
         `[batch, channels, …], with channels that divide by the groups`,
     );
   }
@@ -466,6 +483,8 @@ export function groupNorm(
  * ```
  */
 export function instanceNorm(x: Tensor, options: NormalizationOptions = {}): Tensor {
+  expectTensors("instanceNorm", x);
+  expectOptions("instanceNorm", options);
   if (x.rank < 3) {
     throw new ShapeError(
       `Cannot instanceNorm ${showShape(x.shape)}: the input must be [batch, channels, …] with at ` +

@@ -5,6 +5,7 @@ import { DTypeError, ShapeError, ValueError } from "../core/errors.ts";
 import { elementwise, engine, promote, type Sample } from "../core/op.ts";
 import type { Expr } from "../core/ir/expr.ts";
 import * as k from "../core/ir/expr.ts";
+import { expectList, expectNumbers, expectOptions, expectTensors } from "../core/operands.ts";
 import { checkShape, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -88,6 +89,7 @@ export function arange(
   end?: number | bigint,
   options: ArangeOptions = {},
 ): Tensor {
+  expectOptions("arange", options);
   const from = end === undefined ? 0 : start;
   const to = end ?? start;
   const step = options.step ?? 1;
@@ -163,6 +165,8 @@ export function linspace(
   num: number,
   options: CreationOptions = {},
 ): Tensor {
+  expectOptions("linspace", options);
+  expectNumbers("linspace", "start and stop", [start, stop]);
   checkCount("linspace", num);
   const dtype = patternType("linspace", options.dtype, getDefaultDtype());
   const step = num > 1 ? (stop - start) / (num - 1) : 0;
@@ -200,6 +204,7 @@ export function logspace(
   num: number,
   options: LogspaceOptions = {},
 ): Tensor {
+  expectOptions("logspace", options);
   checkCount("logspace", num);
   const dtype = patternType("logspace", options.dtype, getDefaultDtype());
   const computed = isFloat(dtype) ? dtype : getDefaultDtype();
@@ -239,6 +244,7 @@ const EYE = elementwise({
  * ```
  */
 export function eye(n: number, m?: number, options: CreationOptions = {}): Tensor {
+  expectOptions("eye", options);
   const shape = [n, m ?? n];
   checkShape("eye", shape);
   const dtype = patternType("eye", options.dtype, getDefaultDtype());
@@ -257,6 +263,7 @@ interface Triangle {
 }
 
 function triangleAttrs(call: string, x: Tensor, diagonal: number): { [name: string]: number } {
+  expectTensors(call, x);
   if (x.rank < 2) {
     throw new ShapeError(`Cannot ${call} ${showShape(x.shape)}: it must have at least two axes`);
   }
@@ -383,6 +390,7 @@ const DIAG = elementwise({
  * ```
  */
 export function diag(x: Tensor, offset = 0): Tensor {
+  expectTensors("diag", x);
   if (x.rank === 2) return op.diagonal(x, { offset });
   if (x.rank !== 1) {
     throw new ShapeError(`Cannot diag ${showShape(x.shape)}: it must be a vector or a matrix`);
@@ -421,6 +429,8 @@ export interface MeshgridOptions {
  * ```
  */
 export function meshgrid(tensors: readonly Tensor[], options: MeshgridOptions = {}): Tensor[] {
+  expectTensors("meshgrid", ...expectList("meshgrid", "operands", tensors));
+  expectOptions("meshgrid", options);
   const { indexing = "ij" } = options;
   if (indexing !== "ij" && indexing !== "xy") {
     throw new ValueError(`Cannot meshgrid with indexing "${indexing}": it must be "ij" or "xy"`);

@@ -4,6 +4,7 @@ import { ValueError } from "../core/errors.ts";
 import * as k from "../core/ir/expr.ts";
 import type { Expr } from "../core/ir/expr.ts";
 import { type Attrs, elementwise, engine, kernelOp, type Meta } from "../core/op.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import type { Shape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -503,6 +504,8 @@ export function maxPool2d(
   kernel: Pair,
   options: MaxPoolOptions = {},
 ): Tensor | [Tensor, Tensor] {
+  expectTensors("maxPool2d", x);
+  expectOptions("maxPool2d", options);
   const attrs = sliding("maxPool2d", x, kernel, options, true);
   const [values, mask] = engine.callMany(MAX_POOL, [x], attrs);
   return options.returnMask ? [values, mask] : values;
@@ -534,6 +537,8 @@ export interface AvgPoolOptions extends PoolOptions {
  * ```
  */
 export function avgPool2d(x: Tensor, kernel: Pair, options: AvgPoolOptions = {}): Tensor {
+  expectTensors("avgPool2d", x);
+  expectOptions("avgPool2d", options);
   const attrs = sliding("avgPool2d", x, kernel, options, options.exclusive ?? true);
   return engine.call(AVG_POOL, [x], attrs);
 }
@@ -558,6 +563,7 @@ export function avgPool2d(x: Tensor, kernel: Pair, options: AvgPoolOptions = {})
  * ```
  */
 export function adaptiveAvgPool2d(x: Tensor, size: Pair): Tensor {
+  expectTensors("adaptiveAvgPool2d", x);
   const attrs = adapted("adaptiveAvgPool2d", x, size);
   const [rows, columns] = poolAttrs(attrs).counts;
   // One window is a mean, which kernels fold faster than a window.

@@ -2,6 +2,7 @@
 // volume is pooled in its planes first, then across them.
 import { ValueError } from "../core/errors.ts";
 import { composite, engine, type Operand } from "../core/op.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { type Shape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -146,6 +147,8 @@ export function maxPool1d(
   kernel: Single,
   options: MaxPool1dOptions = {},
 ): Tensor | [Tensor, Tensor] {
+  expectTensors("maxPool1d", x);
+  expectOptions("maxPool1d", options);
   requireBatch("maxPool1d", x, 1);
   const [along] = windowAxes("maxPool1d", x, kernel, options);
   const image = imagePool(ALONE, along, options.ceilMode);
@@ -182,6 +185,8 @@ export interface AvgPool1dOptions extends Pool1dOptions {
  * ```
  */
 export function avgPool1d(x: Tensor, kernel: Single, options: AvgPool1dOptions = {}): Tensor {
+  expectTensors("avgPool1d", x);
+  expectOptions("avgPool1d", options);
   requireBatch("avgPool1d", x, 1);
   const [along] = windowAxes("avgPool1d", x, kernel, options);
   const image = imagePool(ALONE, along, options.ceilMode);
@@ -245,6 +250,8 @@ export function maxPool3d(
   kernel: Triple,
   options: MaxPool3dOptions = {},
 ): Tensor | [Tensor, Tensor] {
+  expectTensors("maxPool3d", x);
+  expectOptions("maxPool3d", options);
   requireBatch("maxPool3d", x, 3);
   const [deep, down, along] = windowAxes("maxPool3d", x, kernel, options);
   const image = imagePool(down, along, options.ceilMode);
@@ -311,6 +318,8 @@ export interface AvgPool3dOptions extends Pool3dOptions {
  * ```
  */
 export function avgPool3d(x: Tensor, kernel: Triple, options: AvgPool3dOptions = {}): Tensor {
+  expectTensors("avgPool3d", x);
+  expectOptions("avgPool3d", options);
   requireBatch("avgPool3d", x, 3);
   const [deep, down, along] = windowAxes("avgPool3d", x, kernel, options);
   const { ceilMode, exclusive } = options;

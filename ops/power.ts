@@ -5,7 +5,7 @@ import { elementwise, engine, type Operand, promote, promoteFloat } from "../cor
 import type { Expr } from "../core/ir/expr.ts";
 import * as k from "../core/ir/expr.ts";
 import { op } from "../core/slots.ts";
-import type { Tensor } from "../core/tensor.ts";
+import { Tensor } from "../core/tensor.ts";
 import { binarySamples, pairs, POINTS, widened } from "./rules.ts";
 
 /** x to a power known now, by repeated squaring. */
@@ -110,7 +110,7 @@ const POW_WHOLE = elementwise({
  * ```
  */
 export function pow(a: Operand, b: Operand): Tensor {
-  if (typeof a === "object" && a.dtype !== "bool" && typeof b === "number" && Number.isInteger(b)) {
+  if (a instanceof Tensor && a.dtype !== "bool" && typeof b === "number" && Number.isInteger(b)) {
     const whole = isInteger(a.dtype);
     if (whole && b < 0) {
       throw new ValueError(

@@ -1,9 +1,11 @@
 // Random tensors. Words come from a generator by reservation and are turned into values on the device, the
 // same on every place, whatever the number of threads. Not here: the ops that draw (random_ops.ts).
+import { describe } from "../core/describe.ts";
 import { type DType, getDefaultDtype, isFloat } from "../core/dtype.ts";
 import { DTypeError, ShapeError, ValueError } from "../core/errors.ts";
 import { convert } from "../core/convert.ts";
 import { engine, type Operand } from "../core/op.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { randperm as permutation } from "../core/random/distributions.ts";
 import { defaultGenerator, type Generator } from "../core/random/generator.ts";
 import { broadcastShapes, checkShape, type Shape, showShape, sizeOf } from "../core/shape.ts";
@@ -85,6 +87,7 @@ function uniformBetween(
  * ```
  */
 export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
+  expectOptions("rand", options);
   return uniformBetween("rand", shape, 0, 1, options);
 }
 
@@ -113,6 +116,7 @@ export interface UniformOptions extends RandomOptions {
  * ```
  */
 export function uniform(shape: Shape, options: UniformOptions = {}): Tensor {
+  expectOptions("uniform", options);
   return uniformBetween("uniform", shape, options.min ?? -1, options.max ?? 1, options);
 }
 
@@ -148,6 +152,7 @@ function normalWith(
  * ```
  */
 export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
+  expectOptions("randn", options);
   return normalWith("randn", shape, 0, 1, options);
 }
 
@@ -177,11 +182,13 @@ export interface NormalOptions extends RandomOptions {
  * ```
  */
 export function normal(options: NormalOptions = {}): Tensor {
+  expectOptions("normal", options);
   const { mean = 0, std = 1 } = options;
   if (typeof mean === "number" && typeof std === "number") {
     return normalWith("normal", options.shape ?? [], mean, std, options);
   }
-  const tensors = [mean, std].filter((x): x is Tensor => typeof x === "object");
+  const tensors = [mean, std].filter((x): x is Tensor => typeof x !== "number");
+  expectTensors("normal", ...tensors);
   const shapes = tensors.map((x) => x.shape);
   if (options.shape !== undefined) shapes.push(options.shape);
   const z = normalWith("normal", broadcastShapes("normal", ...shapes), 0, 1, {
@@ -223,11 +230,12 @@ export function randint(
   high?: number | bigint,
   options: RandintOptions = {},
 ): Tensor {
+  expectOptions("randint", options);
   const from = high === undefined ? 0 : low;
   const to = high ?? low;
-  const call = `Cannot randint from ${from} to ${to}`;
+  const call = `Cannot randint from ${describe(from)} to ${describe(to)}`;
   for (const x of [from, to]) {
-    if (typeof x === "number" && !Number.isSafeInteger(x)) {
+    if (typeof x !== "bigint" && !Number.isSafeInteger(x)) {
       throw new ValueError(`${call}: the bounds must be safe integers or bigints`);
     }
   }
@@ -283,6 +291,7 @@ function drawnType(call: string, dtype: DType, first: bigint, last: bigint): DTy
  * ```
  */
 export function randperm(n: number, options: RandomOptions = {}): Tensor {
+  expectOptions("randperm", options);
   const dtype = dtypeOf("randperm", options.dtype, "int32");
   const order = permutation(n, options.generator ?? defaultGenerator());
   const data = dtype === "int32" ? order : convert(order, "int32", dtype);
@@ -311,6 +320,8 @@ export interface DrawOptions {
  * ```
  */
 export function bernoulli(p: Tensor, options: DrawOptions = {}): Tensor {
+  expectTensors("bernoulli", p);
+  expectOptions("bernoulli", options);
   const dtype = floatType("bernoulli", p.dtype);
   const range = reserve("bernoulli", p.shape, uniformWords(dtype), options.generator);
   return engine.call(BERNOULLI, [p, ...range]);
@@ -348,6 +359,8 @@ export function multinomial(
   numSamples: number,
   options: MultinomialOptions = {},
 ): Tensor {
+  expectTensors("multinomial", p);
+  expectOptions("multinomial", options);
   const dtype = floatType("multinomial", p.dtype);
   if (p.rank === 0) {
     throw new ShapeError("Cannot multinomial []: the last axis must hold the categories");
@@ -409,6 +422,8 @@ export interface DropoutOptions extends DrawOptions {
  * ```
  */
 export function dropout(x: Tensor, options: DropoutOptions = {}): Tensor {
+  expectTensors("dropout", x);
+  expectOptions("dropout", options);
   const { p = 0.5, training = true, mode = "upscale_in_train" } = options;
   if (!(p >= 0 && p <= 1)) {
     throw new ValueError(`Cannot dropout with p = ${p}: it must be a probability from 0 to 1`);

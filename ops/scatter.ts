@@ -2,6 +2,7 @@
 // along_axis.ts; in place: indexing.ts.
 import { ShapeError } from "../core/errors.ts";
 import type { Operand } from "../core/op.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { normalizeAxis, showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { checkIndexRange, valuesFor } from "./common.ts";
@@ -38,6 +39,7 @@ function checkRows(name: string, x: Tensor, index: Tensor, axis: number): void {
  * ```
  */
 export function indexAdd(x: Tensor, index: Tensor, axis: number, value: Operand): Tensor {
+  expectTensors("indexAdd", x, index);
   const a = normalizeAxis("indexAdd", axis, x.rank);
   checkRows("indexAdd", x, index, a);
   const shape = readShape(x.shape, index.shape, { axes: [a], at: a });
@@ -75,6 +77,8 @@ export function scatter(
   updates: Operand,
   options: ScatterOptions = {},
 ): Tensor {
+  expectTensors("scatter", x, index);
+  expectOptions("scatter", options);
   const a = normalizeAxis("scatter", 0, x.rank);
   checkRows("scatter", x, index, a);
   const shape = readShape(x.shape, index.shape, { axes: [a], at: 0 });

@@ -3,6 +3,7 @@
 import { type DataArray, DTYPES } from "../core/dtype.ts";
 import { DTypeError } from "../core/errors.ts";
 import { engine, type Operand } from "../core/op.ts";
+import { expectTensors } from "../core/operands.ts";
 import { broadcastShapes, contiguousStrides, type Shape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -55,6 +56,7 @@ export function coordinatesOf(positions: Int32Array, shape: Shape, axis: number)
  * ```
  */
 export function maskedFill(x: Tensor, mask: Tensor, value: Operand): Tensor {
+  expectTensors("maskedFill", x, mask);
   checkMask("maskedFill", mask);
   return op.where(mask, value, x);
 }
@@ -78,6 +80,7 @@ export function maskedFill(x: Tensor, mask: Tensor, value: Operand): Tensor {
  * ```
  */
 export async function maskedSelect(x: Tensor, mask: Tensor): Promise<Tensor> {
+  expectTensors("maskedSelect", x, mask);
   checkMask("maskedSelect", mask);
   const shape = broadcastShapes("maskedSelect", x.shape, mask.shape);
   const flat = op.reshape(op.expand(x, shape), [sizeOf(shape)]);
@@ -102,6 +105,7 @@ export async function maskedSelect(x: Tensor, mask: Tensor): Promise<Tensor> {
  * ```
  */
 export async function nonzero(x: Tensor): Promise<Tensor> {
+  expectTensors("nonzero", x);
   refuseComplex("nonzero", x.dtype);
   const positions = truePositions(await x.data());
   const out = new Int32Array(positions.length * x.rank);
@@ -126,6 +130,7 @@ export async function nonzero(x: Tensor): Promise<Tensor> {
  * ```
  */
 export async function unique(x: Tensor): Promise<Tensor> {
+  expectTensors("unique", x);
   refuseComplex("unique", x.dtype);
   const data = await x.data();
   // data() gives float16 and bfloat16 as float32.

@@ -1,5 +1,6 @@
 // Vectors along an axis scaled to length 1, and the cosine between them.
 import { composite, engine } from "../core/op.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { broadcastShapes, normalizeAxis } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -53,6 +54,8 @@ export interface NormalizeOptions {
  * ```
  */
 export function normalize(x: Tensor, options: NormalizeOptions = {}): Tensor {
+  expectTensors("normalize", x);
+  expectOptions("normalize", options);
   const { p = 2, axis = 1, epsilon = 1e-12 } = options;
   // The exponent as text, since attrs have to survive JSON and it may be Infinity.
   const attrs = { axis: normalizeAxis("normalize", axis, x.rank), p: String(p) };
@@ -108,6 +111,8 @@ export function cosineSimilarity(
   b: Tensor,
   options: CosineSimilarityOptions = {},
 ): Tensor {
+  expectTensors("cosineSimilarity", a, b);
+  expectOptions("cosineSimilarity", options);
   const { axis = 1, eps = 1e-8 } = options;
   const shape = broadcastShapes("cosineSimilarity", a.shape, b.shape);
   const at = normalizeAxis("cosineSimilarity", axis, shape.length);

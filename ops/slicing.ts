@@ -11,6 +11,7 @@ import {
 } from "../core/op.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
 import * as k from "../core/ir/expr.ts";
+import { expectList, expectNumbers, expectOptions, expectTensors } from "../core/operands.ts";
 import { normalizeAxes, normalizeAxis, type Shape, showShape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -97,10 +98,14 @@ export interface SliceOptions {
  * ```
  */
 export function slice(x: Tensor, options: SliceOptions): Tensor {
-  const { starts, ends } = options;
-  normalizeAxes("slice", options.axes, x.rank);
-  const axes = options.axes.map((a) => normalizeAxis("slice", a, x.rank));
-  const steps = options.steps ?? axes.map(() => 1);
+  expectTensors("slice", x);
+  expectOptions("slice", options);
+  const given = expectList("slice", "axes", options.axes);
+  normalizeAxes("slice", given, x.rank);
+  const axes = given.map((a) => normalizeAxis("slice", a, x.rank));
+  const starts = expectNumbers("slice", "starts", options.starts);
+  const ends = expectNumbers("slice", "ends", options.ends);
+  const steps = expectNumbers("slice", "steps", options.steps ?? axes.map(() => 1));
   if ([starts, ends, steps].some((list) => list.length !== axes.length)) {
     throw new ShapeError(
       `Cannot slice ${
@@ -131,6 +136,7 @@ export function slice(x: Tensor, options: SliceOptions): Tensor {
  * ```
  */
 export function flip(x: Tensor, axis: number | readonly number[]): Tensor {
+  expectTensors("flip", x);
   const axes = normalizeAxes("flip", axis, x.rank);
   const sizes = axes.map((a) => x.shape[a]);
   const starts = sizes.map((n) => Math.max(n - 1, 0));
@@ -244,6 +250,8 @@ export interface UnfoldOptions {
  * ```
  */
 export function unfold(x: Tensor, axis: number, options: UnfoldOptions): Tensor {
+  expectTensors("unfold", x);
+  expectOptions("unfold", options);
   const a = normalizeAxis("unfold", axis, x.rank);
   const { size, step } = options;
   const whole = Number.isInteger(size) && Number.isInteger(step);
@@ -356,6 +364,8 @@ export interface DiagonalOptions {
  * ```
  */
 export function diagonal(x: Tensor, options: DiagonalOptions = {}): Tensor {
+  expectTensors("diagonal", x);
+  expectOptions("diagonal", options);
   const offset = options.offset ?? 0;
   const axis1 = normalizeAxis("diagonal", options.axis1 ?? 0, x.rank);
   const axis2 = normalizeAxis("diagonal", options.axis2 ?? 1, x.rank);
@@ -390,6 +400,7 @@ export function diagonal(x: Tensor, options: DiagonalOptions = {}): Tensor {
  * ```
  */
 export function split(x: Tensor, sizeOrSections: number | readonly number[], axis = 0): Tensor[] {
+  expectTensors("split", x);
   const a = normalizeAxis("split", axis, x.rank);
   const n = x.shape[a];
   return pieces(
@@ -397,7 +408,7 @@ export function split(x: Tensor, sizeOrSections: number | readonly number[], axi
     a,
     typeof sizeOrSections === "number"
       ? equalSizes("split", x.shape, a, sizeOrSections)
-      : checkSections(x.shape, a, sizeOrSections, n),
+      : checkSections(x.shape, a, expectNumbers("split", "sections", sizeOrSections), n),
   );
 }
 
@@ -456,6 +467,7 @@ function checkSections(
  * ```
  */
 export function chunk(x: Tensor, count: number, axis = 0): Tensor[] {
+  expectTensors("chunk", x);
   const a = normalizeAxis("chunk", axis, x.rank);
   if (!Number.isInteger(count) || count < 1) {
     throw new ShapeError(
@@ -485,6 +497,7 @@ export function chunk(x: Tensor, count: number, axis = 0): Tensor[] {
  * ```
  */
 export function unbind(x: Tensor, axis = 0): Tensor[] {
+  expectTensors("unbind", x);
   const a = normalizeAxis("unbind", axis, x.rank);
   return Array.from({ length: x.shape[a] }, (_, i) => select(x, a, i));
 }

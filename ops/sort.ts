@@ -3,6 +3,7 @@
 import { engine, kernelOp, type Sample } from "../core/op.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
 import type { HostArray } from "../core/host.ts";
+import { expectOptions, expectTensors } from "../core/operands.ts";
 import { normalizeAxis, sameShape, type Shape, showShape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -116,6 +117,8 @@ export interface SortOptions {
  * ```
  */
 export function sort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor[] {
+  expectTensors("sort", x);
+  expectOptions("sort", options);
   const a = normalizeAxis("sort", axis, x.rank, true);
   const descending = options.descending ?? false;
   if (x.rank > 0) return engine.callMany(SORT, [x], { axis: a, descending });
@@ -205,6 +208,8 @@ export interface TopkOptions {
  * ```
  */
 export function topk(x: Tensor, k: number, options: TopkOptions = {}): Tensor[] {
+  expectTensors("topk", x);
+  expectOptions("topk", options);
   const axis = normalizeAxis("topk", options.axis ?? -1, x.rank);
   if (!Number.isInteger(k) || k < 0 || k > x.shape[axis]) {
     throw new ValueError(
@@ -308,6 +313,8 @@ export function searchSorted(
   values: Tensor,
   options: SearchSortedOptions = {},
 ): Tensor {
+  expectTensors("searchSorted", sorted, values);
+  expectOptions("searchSorted", options);
   const lead = (shape: Shape): Shape => shape.slice(0, -1);
   const fits = sorted.rank === 1 ||
     (sorted.rank > 1 && sorted.rank === values.rank &&

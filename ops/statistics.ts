@@ -1,6 +1,7 @@
 // Spreads, norms and logSumExp: functions of several reductions over the same axes, with gradients of
 // their own where the derived one would divide by zero.
 import { composite, engine, type Sample } from "../core/op.ts";
+import { expectOptions } from "../core/operands.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { keepReduced, reduceAttrs, reducedCount, toFloat } from "./common.ts";
@@ -78,7 +79,8 @@ export function logSumExp(
   axis?: number | readonly number[],
   options: ReduceOptions = {},
 ): Tensor {
-  return engine.call(LOG_SUM_EXP, [toFloat(x)], reduceAttrs("logSumExp", x, axis, options));
+  const attrs = reduceAttrs("logSumExp", x, axis, options);
+  return engine.call(LOG_SUM_EXP, [toFloat(x)], attrs);
 }
 
 /** Options of `variance` and `std`. */
@@ -135,6 +137,7 @@ export function variance(
   axis?: number | readonly number[],
   options: VarianceOptions = {},
 ): Tensor {
+  expectOptions("variance", options);
   const attrs = {
     ...reduceAttrs("variance", x, axis, options),
     unbiased: options.unbiased ?? true,
@@ -186,6 +189,7 @@ export function std(
   axis?: number | readonly number[],
   options: VarianceOptions = {},
 ): Tensor {
+  expectOptions("std", options);
   const attrs = { ...reduceAttrs("std", x, axis, options), unbiased: options.unbiased ?? true };
   return engine.call(STD, [toFloat(x)], attrs);
 }
@@ -281,6 +285,7 @@ const NORM = composite({
  * ```
  */
 export function norm(x: Tensor, options: NormOptions = {}): Tensor {
+  expectOptions("norm", options);
   const p = options.p === "fro" ? 2 : options.p ?? 2;
   const attrs = { ...reduceAttrs("norm", x, options.axis, options), p: String(p) };
   return engine.call(NORM, [toFloat(x)], attrs);

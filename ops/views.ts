@@ -2,7 +2,7 @@
 // stretching axes. Views that leave elements out are in slicing.ts.
 import { type Attrs, engine, type Meta, view, type ViewGeometry } from "../core/op.ts";
 import { ShapeError } from "../core/errors.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectList, expectNumbers, expectTensors } from "../core/operands.ts";
 import {
   broadcastStrides,
   checkShape,
@@ -70,6 +70,7 @@ export function reshape(x: Tensor, shape: Shape): Tensor {
  * ```
  */
 export function flatten(x: Tensor, startAxis = 0, stopAxis = -1): Tensor {
+  expectTensors("flatten", x);
   if (x.rank === 0) return reshape(x, [1]);
   const start = normalizeAxis("flatten", startAxis, x.rank);
   const stop = normalizeAxis("flatten", stopAxis, x.rank);
@@ -119,6 +120,7 @@ const SQUEEZE = view({
  * ```
  */
 export function squeeze(x: Tensor, axis?: number | readonly number[]): Tensor {
+  expectTensors("squeeze", x);
   const axes = normalizeAxes("squeeze", axis, x.rank).filter((d) => x.shape[d] === 1);
   return engine.call(SQUEEZE, [x], { axes });
 }
@@ -163,7 +165,8 @@ const UNSQUEEZE = view({
  * ```
  */
 export function unsqueeze(x: Tensor, axis: number | readonly number[]): Tensor {
-  const count = typeof axis === "number" ? 1 : axis.length;
+  expectTensors("unsqueeze", x);
+  const count = expectNumbers("unsqueeze", "axes", axis).length;
   return engine.call(UNSQUEEZE, [x], { axes: normalizeAxes("unsqueeze", axis, x.rank + count) });
 }
 
@@ -203,7 +206,10 @@ const PERMUTE = view({
  * ```
  */
 export function permute(x: Tensor, perm: readonly number[]): Tensor {
-  const axes = perm.map((a) => normalizeAxis("permute", a, x.rank));
+  expectTensors("permute", x);
+  const axes = expectList("permute", "the axes", perm).map((a) =>
+    normalizeAxis("permute", a, x.rank)
+  );
   if (axes.length !== x.rank || new Set(axes).size !== x.rank) {
     throw new ShapeError(
       `Cannot permute ${showShape(x.shape)} to axes [${perm.join(", ")}]: every one of the ` +
@@ -230,6 +236,7 @@ export function permute(x: Tensor, perm: readonly number[]): Tensor {
  * ```
  */
 export function transpose(x: Tensor, axis0: number, axis1: number): Tensor {
+  expectTensors("transpose", x);
   const axes = x.shape.map((_, d) => d);
   const a = normalizeAxis("transpose", axis0, x.rank);
   const b = normalizeAxis("transpose", axis1, x.rank);
@@ -275,9 +282,10 @@ export function moveaxis(
   from: number | readonly number[],
   to: number | readonly number[],
 ): Tensor {
+  expectTensors("moveaxis", x);
   const list = (a: number | readonly number[]): number[] => {
     normalizeAxes("moveaxis", a, x.rank);
-    return (typeof a === "number" ? [a] : a).map((d) => normalizeAxis("moveaxis", d, x.rank));
+    return expectNumbers("moveaxis", "axes", a).map((d) => normalizeAxis("moveaxis", d, x.rank));
   };
   const [sources, targets] = [list(from), list(to)];
   if (sources.length !== targets.length) {
@@ -339,8 +347,9 @@ export function expand(x: Tensor, shape: Shape): Tensor {
 }
 
 function stretch(name: string, x: Tensor, shape: Shape): Tensor {
-  const lead = shape.length - x.rank;
-  const to = shape.map((n, d) => (n === -1 && d >= lead ? x.shape[d - lead] : n));
+  expectTensors(name, x);
+  const lead = expectList(name, "the shape", shape).length - x.rank;
+  const to = Array.from(shape, (n, d) => (n === -1 && d >= lead ? x.shape[d - lead] : n));
   const fits = lead >= 0 && x.shape.every((n, d) => n === 1 || n === to[d + lead]);
   if (!fits) {
     throw new ShapeError(

@@ -1,12 +1,13 @@
 // What convolution, pooling and im2col share: how their options are read and checked, sizes of outputs,
 // and the kernels that fold a window. Not part of the public surface: ops/mod.ts does not export it.
+import { describe } from "../core/describe.ts";
 import { isFloat } from "../core/dtype.ts";
 import { DTypeError, ShapeError, ValueError } from "../core/errors.ts";
 import * as k from "../core/ir/expr.ts";
 import type { Expr } from "../core/ir/expr.ts";
 import { makeKernel } from "../core/ir/kernel.ts";
 import type { LoweredKernel, Meta } from "../core/op.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectNumbers, expectTensors } from "../core/operands.ts";
 import { contiguousStrides, type Shape, showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 
@@ -31,13 +32,14 @@ const AXES = ["height", "width"] as const;
 function whole(call: string, what: string, n: unknown, least: number): number {
   if (typeof n === "number" && Number.isInteger(n) && n >= least) return n;
   throw new ValueError(
-    `Cannot ${call} with ${what} ${n}: it must be a whole number of at least ${least}`,
+    `Cannot ${call} with ${what} ${describe(n)}: it must be a whole number of at least ${least}`,
   );
 }
 
 /** Height and width of an option. */
 export function pairOf(call: string, what: string, value: Pair, least: number): Two {
-  const pair = typeof value === "number" ? [value, value] : value;
+  const given = expectNumbers(call, what, value as number | readonly number[]);
+  const pair = typeof value === "number" ? [value, value] : given;
   if (pair.length !== 2) {
     throw new ValueError(
       `Cannot ${call} with ${what} [${pair.join(", ")}]: give one number, or height and width`,

@@ -21,7 +21,14 @@ export const ROOMS: readonly Room[] = [
   {
     name: "core base",
     rank: 0,
-    paths: ["core/errors.ts", "core/flags.ts", "core/dtype.ts", "core/shape.ts", "core/half.ts"],
+    paths: [
+      "core/describe.ts",
+      "core/errors.ts",
+      "core/flags.ts",
+      "core/dtype.ts",
+      "core/shape.ts",
+      "core/half.ts",
+    ],
   },
   { name: "core/ir", rank: 1, paths: ["core/ir/"] },
   { name: "core", rank: 2, paths: ["core/"] },

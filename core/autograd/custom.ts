@@ -1,7 +1,8 @@
 // Functions with a gradient of their own (Paddle's PyLayer).
+import { describe } from "../describe.ts";
 import { GradError, ValueError } from "../errors.ts";
 import type { Operand } from "../op.ts";
-import { describe, expectOptions, expectTensors } from "../operands.ts";
+import { expectOptions, expectTensors } from "../operands.ts";
 import { Tensor } from "../tensor.ts";
 import { noGrad } from "./mode.ts";
 import { FunctionNode } from "./node.ts";

@@ -1,8 +1,8 @@
 // Recording calls in the gradient graph, in-place changes too.
+import { describe } from "../describe.ts";
 import { isDifferentiable } from "../dtype.ts";
 import { GradError, ValueError } from "../errors.ts";
 import type { Attrs, Op, Operand } from "../op.ts";
-import { describe } from "../operands.ts";
 import { showShape } from "../shape.ts";
 import { Tensor } from "../tensor.ts";
 import { isGradEnabled } from "./mode.ts";

@@ -1,7 +1,8 @@
 // Walking back through the gradient graph: backward(), grad(), hooks.
+import { describe } from "../describe.ts";
 import type { DType } from "../dtype.ts";
 import { DTypeError, GradError, PlaceError, ShapeError } from "../errors.ts";
-import { describe, expectFunction, expectOptions, expectTensors, tensorsOf } from "../operands.ts";
+import { expectFunction, expectOptions, expectTensors, tensorsOf } from "../operands.ts";
 import type { Place } from "../place.ts";
 import { sameShape, type Shape, showShape, tryBroadcast } from "../shape.ts";
 import { op as ops } from "../slots.ts";

@@ -7,8 +7,8 @@
  * @module
  */
 
+import { describe } from "../describe.ts";
 import { StateError, ValueError } from "../errors.ts";
-import { describe } from "../operands.ts";
 import type { PhiloxRange } from "./philox.ts";
 
 /** A generator's whole state, ready for JSON: 32-bit halves, lower half first. */
