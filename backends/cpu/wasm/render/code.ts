@@ -192,9 +192,12 @@ export class Code {
   #identity(key: string, args: readonly Node[]): number {
     if (args.length === 0) return -1 - numberOf(this.#leaves, key);
     const [a, b, c] = args;
-    const first = numberOf(this.#instructions, key) * WIDE + a.id;
-    if (b === undefined) return first;
-    return first * WIDE + (c === undefined ? b.id : numberOf(this.#pairs, b.id * WIDE + c.id));
+    const rest = b === undefined
+      ? 0
+      : c === undefined
+      ? b.id
+      : numberOf(this.#pairs, b.id * WIDE + c.id);
+    return (numberOf(this.#instructions, key) * WIDE + a.id) * WIDE + rest;
   }
 
   /** The guarded blocks between a block and this one, if there are no others; outermost first. */
