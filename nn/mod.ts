@@ -28,5 +28,21 @@ export * from "./norm.ts";
 export { Parameter } from "./parameter.ts";
 export * from "./pooling.ts";
 export * from "./pooling_nd.ts";
+export {
+  GRU,
+  LSTM,
+  type RecurrentCallOptions,
+  type RecurrentOptions,
+  SimpleRNN,
+  type SimpleRNNOptions,
+} from "./recurrent.ts";
+export {
+  GRUCell,
+  LSTMCell,
+  type LSTMStates,
+  type RecurrentWeightOptions,
+  SimpleRNNCell,
+  type SimpleRNNCellOptions,
+} from "./recurrent_cell.ts";
 export type { LoadOptions, LoadReport, StateDict } from "./state.ts";
 export { LayerBase, type Named, type ParameterOptions } from "./tree.ts";

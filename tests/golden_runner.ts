@@ -210,8 +210,9 @@ export class GoldenRunner {
     const layer = new layerClass(...golden.args);
     const given = { ...golden.params, ...golden.buffers };
     const noGrad = this.find("noGrad");
+    const named = new Map((layer.namedParameters as Callable | undefined)?.call(layer));
     for (const [field, { t }] of Object.entries(given)) {
-      const own = layer[field];
+      const own = named.get(field) ?? layer[field];
       if (typeof own !== "object" || own === null) {
         throw new GoldenMismatch(`Cannot find the field ${field} of ${golden.fn}`);
       }
@@ -381,5 +382,5 @@ function inputsOf(golden: GoldenCase): GoldenInput[] {
 }
 
 function listOf(result: unknown): LibraryTensor[] {
-  return Array.isArray(result) ? result : [result as LibraryTensor];
+  return Array.isArray(result) ? result.flat(Infinity) : [result as LibraryTensor];
 }

@@ -21,6 +21,7 @@ const FAMILIES = [
   "norm_loss",
   "attention_embedding",
   "layers",
+  "recurrent",
   "optimizer",
   "lr",
 ];

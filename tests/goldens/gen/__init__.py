@@ -1,6 +1,6 @@
 """The golden families by file name, in the order they are written."""
 
-from . import binary, contract, conv_nd, indexing, movement, norm_loss, reduce, training, unary
+from . import binary, contract, conv_nd, indexing, movement, norm_loss, reduce, sequence, training, unary
 
 FAMILIES = {
     "unary": unary.family_unary,
@@ -17,6 +17,7 @@ FAMILIES = {
     "norm_loss": norm_loss.family_norm_loss,
     "attention_embedding": norm_loss.family_attention_embedding,
     "layers": training.family_layers,
+    "recurrent": sequence.family_recurrent,
     "optimizer": training.family_optimizer,
     "lr": training.family_lr,
 }
