@@ -45,10 +45,33 @@ export function tensorsOf(call: string, xs: Tensor | readonly Tensor[]): readonl
   return list;
 }
 
-/** Throws a ValueError unless options are an object of names: a number in their place would be left unread. */
+/** Names that options have in PyTorch and NumPy, with the name here; none of them is an option of anything here. */
+const FOREIGN = new Map([
+  ["dim", "axis"],
+  ["dims", "axis"],
+  ["keepDim", "keepdim"],
+  ["keepDims", "keepdim"],
+  ["keepdims", "keepdim"],
+  ["lr", "learningRate"],
+  ["betas", "beta1 and beta2"],
+  ["weight_decay", "weightDecay"],
+  ["requires_grad", "requiresGrad"],
+]);
+
+/**
+ * Throws a ValueError unless options are an object of names, none of them a foreign one: a number in their
+ * place, or `lr`, would be left unread.
+ */
 export function expectOptions(call: string, options: unknown): void {
   if (typeof options === "object" && options !== null && !Array.isArray(options)) {
-    if (!(options instanceof Tensor)) return;
+    if (!(options instanceof Tensor)) {
+      for (const name of Object.keys(options)) {
+        const here = FOREIGN.get(name);
+        if (here === undefined) continue;
+        throw new ValueError(`Cannot ${call}: there is no option "${name}"; its name is ${here}`);
+      }
+      return;
+    }
   }
   throw new ValueError(
     `Cannot ${call}: options are an object of names and values: got ${describe(options)}; ` +

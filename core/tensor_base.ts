@@ -4,8 +4,8 @@ import type { DataArray, DType } from "./dtype.ts";
 import type { GraphValue } from "./ir/graph.ts";
 import type { Place } from "./place.ts";
 import type { Shape } from "./shape.ts";
-import { isContiguous, sizeOf } from "./shape.ts";
-import { DisposedError, ShapeError, TraceError } from "./errors.ts";
+import { isContiguous, showShape, sizeOf } from "./shape.ts";
+import { DisposedError, ShapeError, TraceError, ValueError } from "./errors.ts";
 import type { Storage } from "./storage.ts";
 import type { GradNode } from "./autograd.ts";
 import type { Tensor } from "./tensor.ts";
@@ -266,6 +266,19 @@ export abstract class TensorBase {
   /** NumPy-like text of the values, where they can be read at once. */
   toString(): string {
     return runtime.format(this as unknown as Tensor);
+  }
+
+  /**
+   * Text where JavaScript wants text.
+   *
+   * @throws {ValueError} where it wants a number, as in `x * 2` or `x < 3`: operators do not work on tensors.
+   */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint !== "number") return this.toString();
+    throw new ValueError(
+      `Cannot take ${showShape(this.shape)} for a number: operators do not work on tensors; ` +
+        "write x.mul(2) or x.lessThan(3), or read one number with await x.item()",
+    );
   }
 
   /** What `console.log` shows in Deno. */

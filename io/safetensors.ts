@@ -3,11 +3,12 @@
 // Source: https://huggingface.co/docs/safetensors
 import { type DataArray, type DType, DTYPES } from "../core/dtype.ts";
 import { makeContiguous } from "../core/engine/copy.ts";
-import { DTypeError, FormatError } from "../core/errors.ts";
+import { describe } from "../core/describe.ts";
+import { DTypeError, FormatError, ValueError } from "../core/errors.ts";
 import { engine } from "../core/op.ts";
 import type { Place } from "../core/place.ts";
 import { showShape } from "../core/shape.ts";
-import type { Tensor } from "../core/tensor.ts";
+import { Tensor } from "../core/tensor.ts";
 
 /** Longest header that is read, as in the format's own reader: 100 MB. */
 const MAX_HEADER = 100_000_000;
@@ -304,6 +305,7 @@ function checkMetadata(metadata: Metadata): Metadata {
  *
  * @param tensors Tensors by name, of any dtype but complex128, which the format does not have.
  * @param options `metadata`: texts by name.
+ * @throws {ValueError} if a value is no tensor.
  * @throws {DTypeError} if a tensor has a dtype that the format lacks.
  * @throws {FormatError} if a tensor is called `__metadata__`, or metadata are not texts.
  */
@@ -314,6 +316,14 @@ export async function encodeSafetensors(
   const header: [string, unknown][] = [];
   if (options.metadata !== undefined) {
     header.push(["__metadata__", checkMetadata(options.metadata)]);
+  }
+  for (const [name, x] of Object.entries<unknown>(tensors)) {
+    if (x instanceof Tensor) continue;
+    throw new ValueError(
+      `Cannot save "${name}": it must be a tensor: got ${
+        describe(x)
+      }; of a model save model.stateDict()`,
+    );
   }
   // Wide elements first, as the format's own writer does, so that all are aligned.
   const names = Object.keys(tensors).sort((a, b) =>

@@ -1,6 +1,7 @@
 // Activations as layers: each calls the function of its name. Here the smooth ones; those made of
 // straight pieces are in activation_linear.ts. Not here: formulas and gradients (ops/activation.ts, ops/softmax.ts).
 import type { Tensor } from "../core/tensor.ts";
+import { checkOptions } from "./basic.ts";
 import * as F from "./functional.ts";
 import { Layer } from "./layer.ts";
 import { fields } from "./print.ts";
@@ -166,6 +167,7 @@ export class GELU extends Layer {
   /** `approximate`: whether to use the tanh approximation; default false. */
   constructor(options: { readonly approximate?: boolean } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function of each element. */
@@ -195,6 +197,7 @@ export class ELU extends Layer {
   /** `alpha`: minus the limit at -Infinity; default 1. */
   constructor(options: { readonly alpha?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function of each element. */
@@ -224,6 +227,7 @@ export class CELU extends Layer {
   /** `alpha`: minus the limit at -Infinity, positive; default 1. */
   constructor(options: { readonly alpha?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function of each element. */
@@ -253,6 +257,7 @@ export class Softplus extends Layer {
   /** `beta`: default 1; `threshold`: default 20. */
   constructor(options: { readonly beta?: number; readonly threshold?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function of each element. */
@@ -282,6 +287,7 @@ export class Softmax extends Layer {
   /** `axis`: default -1. */
   constructor(options: { readonly axis?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function along the axis. */
@@ -311,6 +317,7 @@ export class LogSoftmax extends Layer {
   /** `axis`: default -1. */
   constructor(options: { readonly axis?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function along the axis. */

@@ -1,6 +1,7 @@
 // Activations as layers: each calls the function of its name. Here those made of straight pieces.
 // Not here: formulas and gradients (ops/activation_linear.ts).
 import type { Tensor } from "../core/tensor.ts";
+import { checkOptions } from "./basic.ts";
 import * as F from "./functional.ts";
 import { Layer } from "./layer.ts";
 import { fields } from "./print.ts";
@@ -94,6 +95,7 @@ export class LeakyReLU extends Layer {
   /** `negativeSlope`: default 0.01. */
   constructor(options: { readonly negativeSlope?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function of each element. */
@@ -123,6 +125,7 @@ export class Hardtanh extends Layer {
   /** `min`: default -1; `max`: default 1. */
   constructor(options: { readonly min?: number; readonly max?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function of each element. */
@@ -152,6 +155,7 @@ export class Softshrink extends Layer {
   /** `threshold`: default 0.5. */
   constructor(options: { readonly threshold?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function of each element. */
@@ -181,6 +185,7 @@ export class Hardshrink extends Layer {
   /** `threshold`: default 0.5. */
   constructor(options: { readonly threshold?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function of each element. */
@@ -210,6 +215,7 @@ export class ThresholdedReLU extends Layer {
   /** `threshold`: default 1. */
   constructor(options: { readonly threshold?: number } = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The function of each element. */

@@ -2,6 +2,7 @@
 // arithmetic (functional.ts).
 import type { DType } from "../core/dtype.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
+import { expectOptions } from "../core/operands.ts";
 import { normalizeAxis, showShape, sizeOf } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { reshape } from "../ops/mod.ts";
@@ -19,6 +20,11 @@ export function checkSizes(layer: string, sizes: Readonly<Record<string, number>
       `Cannot make a ${layer} with ${what} ${n}: it must be a positive whole number`,
     );
   }
+}
+
+/** Throws unless the options of a layer are an object: a bare number or boolean would be left unread. */
+export function checkOptions(layer: object, options: unknown): void {
+  expectOptions(`make a ${layer.constructor.name}`, options);
 }
 
 /** How weight and bias of a layer begin. */
@@ -60,6 +66,7 @@ export class Linear extends Layer {
   /** From `inFeatures` values to `outFeatures`. */
   constructor(inFeatures: number, outFeatures: number, options: WeightOptions = {}) {
     super();
+    checkOptions(this, options);
     checkSizes("Linear", { inFeatures, outFeatures });
     const { bias = true, weightInit, biasInit, dtype } = options;
     this.weight = this.createParameter([inFeatures, outFeatures], {
@@ -118,6 +125,7 @@ export class Embedding extends Layer {
   /** `numEmbeddings` rows of `embeddingDim` values. */
   constructor(numEmbeddings: number, embeddingDim: number, options: EmbeddingOptions = {}) {
     super();
+    checkOptions(this, options);
     checkSizes("Embedding", { numEmbeddings, embeddingDim });
     const { paddingIdx, weightInit, dtype } = options;
     const inside = paddingIdx === undefined ||
@@ -177,6 +185,7 @@ export class Dropout extends Layer {
   /** With p and mode. */
   constructor(options: DropoutOptions = {}) {
     super();
+    checkOptions(this, options);
     const { p = 0.5, mode } = options;
     if (!(p >= 0 && p <= 1)) {
       throw new ValueError(`Cannot make a Dropout with p ${p}: it must be in 0 … 1`);
@@ -211,6 +220,7 @@ export class Flatten extends Layer {
   /** From `startAxis` (default 1) to `stopAxis` (default -1), both included. */
   constructor(options: { readonly startAxis?: number; readonly stopAxis?: number } = {}) {
     super();
+    checkOptions(this, options);
     [this.#startAxis, this.#stopAxis] = [options.startAxis ?? 1, options.stopAxis ?? -1];
   }
   /** Flattens. */

@@ -1,9 +1,10 @@
 // Convolution as a layer. Not here: its arithmetic and rules (functional.ts, ops/conv.ts).
 import { ValueError } from "../core/errors.ts";
+import { expectNumbers } from "../core/operands.ts";
 import type { Tensor } from "../core/tensor.ts";
 import type { Conv2dOptions } from "../ops/conv.ts";
 import type { Pair } from "../ops/window.ts";
-import { checkSizes, type WeightOptions } from "./basic.ts";
+import { checkOptions, checkSizes, type WeightOptions } from "./basic.ts";
 import * as F from "./functional.ts";
 import { KaimingNormal } from "./initializer.ts";
 import { Layer } from "./layer.ts";
@@ -45,8 +46,11 @@ export class Conv2D extends Layer {
     options: Conv2DOptions = {},
   ) {
     super();
+    checkOptions(this, options);
     const { bias = true, weightInit, biasInit, dtype, stride, padding, dilation, groups } = options;
-    const [height, width] = typeof kernel === "number" ? [kernel, kernel] : kernel;
+    const [height, width] = typeof kernel === "number"
+      ? [kernel, kernel]
+      : expectNumbers("make a Conv2D", "kernel", kernel);
     checkSizes("Conv2D", { inChannels, outChannels, height, width, groups: groups ?? 1 });
     const perGroup = inChannels / (groups ?? 1);
     if (!Number.isInteger(perGroup) || outChannels % (groups ?? 1) !== 0) {

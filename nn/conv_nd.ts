@@ -1,6 +1,7 @@
 // Convolution of sequences and volumes, and transposed convolution, as layers. Not here: Conv2D (conv.ts),
 // arithmetic and rules (functional.ts).
 import { ValueError } from "../core/errors.ts";
+import { expectNumbers } from "../core/operands.ts";
 import type { Tensor } from "../core/tensor.ts";
 import type { Conv1dOptions, Conv3dOptions } from "../ops/conv_nd.ts";
 import type {
@@ -10,7 +11,7 @@ import type {
 } from "../ops/conv_transpose.ts";
 import type { Single, Triple } from "../ops/sliding.ts";
 import type { Pair } from "../ops/window.ts";
-import { checkSizes, type WeightOptions } from "./basic.ts";
+import { checkOptions, checkSizes, type WeightOptions } from "./basic.ts";
 import * as F from "./functional.ts";
 import { KaimingNormal } from "./initializer.ts";
 import { Layer } from "./layer.ts";
@@ -55,11 +56,14 @@ abstract class ConvLayer<
     { name, axes, transposed }: Kind,
     [inChannels, outChannels]: readonly [number, number],
     kernel: number | readonly number[],
-    { bias = true, weightInit, biasInit, dtype, ...options }: Options & WeightOptions,
+    settings: Options & WeightOptions,
   ) {
     super();
+    checkOptions(this, settings);
+    const { bias = true, weightInit, biasInit, dtype, ...options } = settings;
     const { groups = 1 } = options;
-    const sizes = typeof kernel === "number" ? axes.map(() => kernel) : kernel;
+    const given = expectNumbers(`make a ${name}`, "kernel", kernel);
+    const sizes = typeof kernel === "number" ? axes.map(() => kernel) : given;
     if (sizes.length !== axes.length) {
       throw new ValueError(
         `Cannot make a ${name} with kernel [${sizes.join(", ")}]: give one number` +

@@ -11,6 +11,7 @@ import type {
   SmoothL1Options,
 } from "../ops/loss.ts";
 import type { CosineSimilarityOptions } from "../ops/similarity.ts";
+import { checkOptions } from "./basic.ts";
 import * as F from "./functional.ts";
 import { Layer } from "./layer.ts";
 import { fields } from "./print.ts";
@@ -21,6 +22,7 @@ abstract class LossLayer<Options extends object> extends Layer<[input: Tensor, l
 
   constructor(options: Options) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
 
@@ -333,6 +335,7 @@ export class MarginRankingLoss extends Layer<[a: Tensor, b: Tensor, label: Tenso
   /** With the options of `marginRankingLoss`. */
   constructor(options: MarginOptions = {}) {
     super();
+    checkOptions(this, options);
     this.#options = options;
   }
   /** The loss. */

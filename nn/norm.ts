@@ -4,7 +4,7 @@ import { ShapeError, ValueError } from "../core/errors.ts";
 import { type Shape, showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { ones, zeros } from "../ops/mod.ts";
-import { checkSizes } from "./basic.ts";
+import { checkOptions, checkSizes } from "./basic.ts";
 import * as F from "./functional.ts";
 import { Constant } from "./initializer.ts";
 import { Layer } from "./layer.ts";
@@ -45,6 +45,7 @@ abstract class AffineLayer extends Layer {
 
   constructor(name: string, shape: Shape, options: NormOptions, withBias = true) {
     super();
+    checkOptions(this, options);
     const { affine = true, dtype } = options;
     this.epsilon = epsilonOf(name, options.epsilon);
     this.weight = affine

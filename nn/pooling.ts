@@ -2,6 +2,7 @@
 import type { Tensor } from "../core/tensor.ts";
 import type { AvgPoolOptions, PoolOptions } from "../ops/pool.ts";
 import type { Pair } from "../ops/window.ts";
+import { checkOptions } from "./basic.ts";
 import * as F from "./functional.ts";
 import { Layer } from "./layer.ts";
 import { fields } from "./print.ts";
@@ -24,6 +25,7 @@ export class MaxPool2D extends Layer {
   /** Windows of `kernel`; `stride` is by default the kernel. */
   constructor(kernel: Pair, options: PoolOptions = {}) {
     super();
+    checkOptions(this, options);
     [this.#kernel, this.#options] = [kernel, options];
   }
   /** Pools. */
@@ -57,6 +59,7 @@ export class AvgPool2D extends Layer {
   /** Windows of `kernel`; `stride` is by default the kernel. */
   constructor(kernel: Pair, options: AvgPoolOptions = {}) {
     super();
+    checkOptions(this, options);
     [this.#kernel, this.#options] = [kernel, options];
   }
   /** Pools. */

@@ -8,6 +8,7 @@ import type {
   Pool3dOptions,
 } from "../ops/pool_nd.ts";
 import type { Single, Triple } from "../ops/sliding.ts";
+import { checkOptions } from "./basic.ts";
 import * as F from "./functional.ts";
 import { Layer } from "./layer.ts";
 import { fields } from "./print.ts";
@@ -31,6 +32,7 @@ export class MaxPool1D extends Layer {
   /** Windows of `kernel`; `stride` is by default the kernel. */
   constructor(kernel: Single, options: Pool1dOptions = {}) {
     super();
+    checkOptions(this, options);
     [this.#kernel, this.#options] = [kernel, options];
   }
   /** Pools. */
@@ -64,6 +66,7 @@ export class AvgPool1D extends Layer {
   /** Windows of `kernel`; `stride` is by default the kernel. */
   constructor(kernel: Single, options: AvgPool1dOptions = {}) {
     super();
+    checkOptions(this, options);
     [this.#kernel, this.#options] = [kernel, options];
   }
   /** Pools. */
@@ -95,6 +98,7 @@ export class MaxPool3D extends Layer {
   /** Windows of `kernel`; `stride` is by default the kernel. */
   constructor(kernel: Triple, options: Pool3dOptions = {}) {
     super();
+    checkOptions(this, options);
     [this.#kernel, this.#options] = [kernel, options];
   }
   /** Pools. */
@@ -128,6 +132,7 @@ export class AvgPool3D extends Layer {
   /** Windows of `kernel`; `stride` is by default the kernel. */
   constructor(kernel: Triple, options: AvgPool3dOptions = {}) {
     super();
+    checkOptions(this, options);
     [this.#kernel, this.#options] = [kernel, options];
   }
   /** Pools. */

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { describe } from "../core/describe.ts";
 import { StateError, ValueError } from "../core/errors.ts";
 
 /** The state of a scheduler, ready for JSON. */
@@ -31,7 +32,9 @@ function check(
     size: [whole && value > 0, "a whole number of at least 1"],
   }[rule] as [boolean, string];
   if (!holds) {
-    throw new ValueError(`Cannot make a scheduler with ${what} ${value}: it must be ${text}`);
+    throw new ValueError(
+      `Cannot make a scheduler with ${what} ${describe(value)}: it must be ${text}`,
+    );
   }
   return value;
 }

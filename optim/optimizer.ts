@@ -3,6 +3,7 @@
 import { keepAlive, noGrad } from "../core/autograd.ts";
 import { isFloat } from "../core/dtype.ts";
 import { StateError, ValueError } from "../core/errors.ts";
+import { expectOptions } from "../core/operands.ts";
 import { sameShape, showShape } from "../core/shape.ts";
 import { Tensor } from "../core/tensor.ts";
 import { checkpoint } from "../core/engine/memory.ts";
@@ -129,6 +130,7 @@ export abstract class Optimizer {
    * is out of range.
    */
   constructor(options: OptimizerOptions) {
+    expectOptions(`make the optimizer ${this.constructor.name}`, options);
     const { learningRate = 0.001, weightDecay, gradClip } = options;
     if (typeof learningRate === "number") checkRate("learningRate", learningRate);
     this.#learningRate = learningRate;

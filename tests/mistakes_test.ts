@@ -86,6 +86,58 @@ const MISTAKES: readonly Mistake[] = [
     "unsqueeze or expand one of them",
   ],
   [
+    "an operator of JavaScript",
+    () => wrong<number>(ones([2, 3])) * 2,
+    ValueError,
+    "Cannot take [2, 3] for a number: operators do not work on tensors; write x.mul(2) or " +
+    "x.lessThan(3), or read one number with await x.item()",
+  ],
+  [
+    "the learning rate under its short name",
+    () => new optim.Adam(wrong({ parameters: new nn.Linear(2, 2).parameters(), lr: 0.1 })),
+    ValueError,
+    'Cannot make the optimizer Adam: there is no option "lr"; its name is learningRate',
+  ],
+  [
+    "keepdim written as elsewhere",
+    () => ones([2, 3]).sum(1, wrong({ keepDim: true })),
+    ValueError,
+    'Cannot sum: there is no option "keepDim"; its name is keepdim',
+  ],
+  [
+    "the probability of a Dropout without its name",
+    () => new nn.Dropout(wrong(0.1)),
+    ValueError,
+    "Cannot make a Dropout: options are an object of names and values: got 0.1; write {name: value}, " +
+    "or leave them out",
+  ],
+  [
+    "a stride without its name",
+    () => new nn.Conv2D(1, 2, 3, wrong(2)),
+    ValueError,
+    "Cannot make a Conv2D: options are an object of names and values: got 2; write {name: value}, or " +
+    "leave them out",
+  ],
+  [
+    "a kernel among the options",
+    () => new nn.Conv1D(1, 2, wrong({ kernel: 3 })),
+    ValueError,
+    "Cannot make a Conv1D: kernel must be a number or an array of numbers: got a value of kind Object",
+  ],
+  [
+    "options in place of a schedule's rate",
+    () => new optim.lr.StepDecay(wrong({ learningRate: 0.1 }), 2),
+    ValueError,
+    "Cannot make a scheduler with learningRate a value of kind Object: it must be a finite number of at " +
+    "least 0",
+  ],
+  [
+    "a model saved instead of its weights",
+    () => io.encodeSafetensors(wrong(new nn.Linear(2, 2))),
+    ValueError,
+    'Cannot save "training": it must be a tensor: got true; of a model save model.stateDict()',
+  ],
+  [
     "float ids for an embedding",
     () => new nn.Embedding(10, 4).call(tensor([1, 2])),
     DTypeError,
