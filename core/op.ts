@@ -384,7 +384,10 @@ export const comparison: DTypeRule = (name, metas) => {
 };
 
 /** Operands become bool; the result is bool. */
-export const logical: DTypeRule = () => ({ compute: "bool", out: "bool" });
+export const logical: DTypeRule = (name, metas) => {
+  for (const m of metas) refuseComplex(name, m.dtype, metas);
+  return { compute: "bool", out: "bool" };
+};
 
 /** Integers and bools only. */
 export const integral: DTypeRule = (name, metas) => {

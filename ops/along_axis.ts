@@ -212,6 +212,7 @@ export function putAlongAxis(
       `Cannot putAlongAxis with reduce "${how}": use "assign", "add" or "mul"`,
     );
   }
+  refuseComplex("putAlongAxis", x.dtype);
   checkAlong("putAlongAxis", x, index, a);
   const v = valuesFor("putAlongAxis", x, values, index.shape);
   return engine.call(PUT, [x, index, v], { axis: a, how });

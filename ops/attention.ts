@@ -4,7 +4,7 @@ import { DTypeError, ShapeError, ValueError } from "../core/errors.ts";
 import * as k from "../core/ir/expr.ts";
 import { isFloat } from "../core/dtype.ts";
 import { composite, elementwise, engine, type Operand, promoteFloat } from "../core/op.ts";
-import { expectOptions, expectTensors } from "../core/operands.ts";
+import { expectOptional, expectOptions, expectTensors } from "../core/operands.ts";
 import { sameShape, showShape, tryBroadcast } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -160,6 +160,7 @@ export function scaledDotProductAttention(
   expectTensors("scaledDotProductAttention", q, key, value);
   expectOptions("scaledDotProductAttention", options);
   const { attnMask, dropoutP = 0, isCausal = false } = options;
+  expectOptional("scaledDotProductAttention", attnMask);
   checkAttention(q, key, value, attnMask);
   if (!(dropoutP >= 0 && dropoutP <= 1)) {
     throw new ValueError(

@@ -6,7 +6,7 @@ import { isInteger } from "../core/dtype.ts";
 import { forEachElement } from "../core/host.ts";
 import * as k from "../core/ir/expr.ts";
 import { composite, elementwise, engine, type Operand } from "../core/op.ts";
-import { expectOptions, expectTensors } from "../core/operands.ts";
+import { expectOptional, expectOptions, expectTensors } from "../core/operands.ts";
 import { normalizeAxis, sameShape, type Shape, showShape } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -300,6 +300,7 @@ export function crossEntropy(
   const { weight, ignoreIndex = -100, reduction = "mean", labelSmoothing = 0 } = options;
   checkReduction(call, reduction);
   expectTensors(call, input, label);
+  expectOptional(call, weight);
   const x = toFloat(input);
   const axis = normalizeAxis(call, options.axis ?? -1, x.rank);
   const classes = x.shape[axis];

@@ -1,6 +1,7 @@
 // Convolution of sequences and volumes, by that of images: a sequence is an image of height 1, and a volume
 // a batch of images, one for each output depth, that have the planes under the kernel as channels. Their
 // opposites are in conv_transpose.ts.
+import { expectOptions } from "../core/operands.ts";
 import * as k from "../core/ir/expr.ts";
 import { type Attrs, composite, elementwise, engine, kernelOp, type Operand } from "../core/op.ts";
 import type { Shape } from "../core/shape.ts";
@@ -248,6 +249,7 @@ function convolve(
   bias: Tensor | undefined,
   options: AnyConvOptions,
 ): Tensor {
+  expectOptions(call, options);
   const rank = call === "conv1d" ? 1 : 3;
   requireBatch(call, x, rank);
   const stride = numbersOf(call, "stride", options.stride ?? 1, rank, 1);

@@ -1,5 +1,6 @@
 // Transposed convolution of sequences, images and volumes: what carries gradients back through a convolution,
 // used forward. Its weight is [in, out / groups, …], as in Paddle and PyTorch.
+import { expectOptions } from "../core/operands.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
 import { type Attrs, composite, engine, type Operand } from "../core/op.ts";
 import { type Shape, showShape } from "../core/shape.ts";
@@ -200,6 +201,7 @@ function transpose(
   options: AnyTransposeOptions,
 ): Tensor {
   const [x, weight, bias] = operands;
+  expectOptions(call, options);
   requireBatch(call, x, rank);
   const stride = numbersOf(call, "stride", options.stride ?? 1, rank, 1);
   const dilation = numbersOf(call, "dilation", options.dilation ?? 1, rank, 1);

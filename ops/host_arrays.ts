@@ -1,6 +1,7 @@
 // Loops over host arrays that several reference routines share: block copies, filling, half floats as
-// float32 and back. Deliberately not here: what any op means.
+// float32 and back, positions of what is true. Deliberately not here: what any op means.
 import { type DataArray, DTYPES } from "../core/dtype.ts";
+import { ShapeError } from "../core/errors.ts";
 import { decodeBfloat16, decodeFloat16, encodeBfloat16, encodeFloat16 } from "../core/half.ts";
 import { type HostArray, toDense } from "../core/host.ts";
 import { contiguousStrides, isContiguous, type Shape, sizeOf } from "../core/shape.ts";
@@ -114,4 +115,25 @@ export function copyElements(out: HostArray, source: HostArray): void {
     source.offset,
     out.shape.map((size, i) => ({ size, to: strides[i], from: source.strides[i] })),
   );
+}
+
+/** Row-major positions of the elements that are not 0 (NaN is not 0). */
+export function truePositions(data: ArrayLike<number | bigint>): Int32Array {
+  if (data.length >= 2 ** 31) {
+    throw new ShapeError(
+      `Cannot select by truth among ${data.length} elements: at most 2^31 - 1 can be; split the tensor`,
+    );
+  }
+  let n = 0;
+  for (let i = 0; i < data.length; i++) if (Number(data[i]) !== 0) n++;
+  const out = new Int32Array(n);
+  n = 0;
+  for (let i = 0; i < data.length; i++) if (Number(data[i]) !== 0) out[n++] = i;
+  return out;
+}
+
+/** Coordinates along one axis of row-major positions. */
+export function coordinatesOf(positions: Int32Array, shape: Shape, axis: number): Int32Array {
+  const stride = contiguousStrides(shape)[axis];
+  return positions.map((p) => Math.floor(p / stride) % shape[axis]);
 }

@@ -9,11 +9,11 @@ import { showShape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { checkIndexRange, checkNumber, refuseComplex, valuesFor } from "./common.ts";
+import { coordinatesOf, truePositions } from "./host_arrays.ts";
 import { fitItems, type Fitted, type Item } from "./index_items.ts";
 import { COPY, type Region, regionNumbers, sliceOf, within } from "./placing.ts";
 import { alignIndexes, PUT_AT, putAt, readAt, readShape } from "./positions.ts";
 import { sliceRange } from "./ranges.ts";
-import { coordinatesOf, truePositions } from "./select.ts";
 
 /** Positions along an axis as nested arrays of integers, or of booleans that name them. */
 export type IndexList = readonly (number | boolean | IndexList)[];

@@ -5,7 +5,7 @@ import { type Attrs, composite, engine, type Operand, type Sample } from "../cor
 import { expectOptions, expectTensors } from "../core/operands.ts";
 import { sameShape, showShape, tryBroadcast } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
-import type { Tensor } from "../core/tensor.ts";
+import { Tensor } from "../core/tensor.ts";
 import { checkReduction, type Reduction } from "./class_loss.ts";
 import { toFloat } from "./common.ts";
 
@@ -62,7 +62,7 @@ function callLoss(
 ): Tensor {
   const { reduction = "mean" } = options;
   checkReduction(loss.name, reduction);
-  const floats = operands.map((x) => (typeof x === "object" ? toFloat(x) : x));
+  const floats = operands.map((x) => (x instanceof Tensor ? toFloat(x) : x));
   return engine.call(loss, floats, { ...attrs, reduction });
 }
 

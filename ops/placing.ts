@@ -175,7 +175,10 @@ export function scatterAlong(x: Tensor, index: Tensor, axis: number, shape: Shap
 /** The second operand with the shape and dtype of the first, whose elements are not read. */
 export const COPY = elementwise({
   name: "copy",
-  dtype: (_, [x]) => ({ compute: x.dtype, out: x.dtype }),
+  dtype: (name, [x]) => {
+    refuseComplex(name, x.dtype);
+    return { compute: x.dtype, out: x.dtype };
+  },
   scalar: ([, source]) => source,
   vjp: ([g], { shapes, needs }) => [
     needs[0] ? op.expand(op.zeros([], { dtype: g.dtype, place: g.place }), shapes[0]) : null,

@@ -4,11 +4,11 @@ import { type DataArray, DTYPES } from "../core/dtype.ts";
 import { DTypeError } from "../core/errors.ts";
 import { engine, type Operand } from "../core/op.ts";
 import { expectTensors } from "../core/operands.ts";
-import { broadcastShapes, contiguousStrides, type Shape, sizeOf } from "../core/shape.ts";
+import { broadcastShapes, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { refuseComplex } from "./common.ts";
-import { newArray } from "./host_arrays.ts";
+import { coordinatesOf, newArray, truePositions } from "./host_arrays.ts";
 import { sortOrder } from "./host_sort.ts";
 import { readAt } from "./positions.ts";
 
@@ -19,22 +19,6 @@ function checkMask(name: string, mask: Tensor): void {
         "compare with notEqual(0), or cast it",
     );
   }
-}
-
-/** Row-major positions of the elements that are not 0 (NaN is not 0). */
-export function truePositions(data: ArrayLike<number | bigint>): Int32Array {
-  let n = 0;
-  for (let i = 0; i < data.length; i++) if (Number(data[i]) !== 0) n++;
-  const out = new Int32Array(n);
-  n = 0;
-  for (let i = 0; i < data.length; i++) if (Number(data[i]) !== 0) out[n++] = i;
-  return out;
-}
-
-/** Coordinates along one axis of row-major positions. */
-export function coordinatesOf(positions: Int32Array, shape: Shape, axis: number): Int32Array {
-  const stride = contiguousStrides(shape)[axis];
-  return positions.map((p) => Math.floor(p / stride) % shape[axis]);
 }
 
 /**

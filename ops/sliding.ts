@@ -3,7 +3,7 @@
 // fold them, are in window.ts.
 import { isFloat } from "../core/dtype.ts";
 import { DTypeError, ShapeError, ValueError } from "../core/errors.ts";
-import { expectTensors } from "../core/operands.ts";
+import { expectList, expectNumbers, expectTensors } from "../core/operands.ts";
 import { type Shape, showShape } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
 
@@ -62,7 +62,8 @@ export function numbersOf(
   rank: number,
   least: number,
 ): number[] {
-  const list = typeof value === "number" ? new Array<number>(rank).fill(value) : value;
+  const given = expectNumbers(call, what, value as number | readonly number[]);
+  const list = typeof value === "number" ? new Array<number>(rank).fill(value) : given;
   if (list.length !== rank) {
     throw new ValueError(
       `Cannot ${call} with ${what} [${list.join(", ")}]: give one number` +
@@ -94,9 +95,9 @@ export function endsOf(
         "or [before, after] for each axis",
     );
   }
-  if (typeof padding !== "number" && padding.length === rank && typeof padding[0] === "object") {
-    return (padding as readonly Ends[]).map((ends): Ends => {
-      const [before, after] = ends;
+  if (Array.isArray(padding) && padding.length === rank && Array.isArray(padding[0])) {
+    return expectList(call, "padding", padding as readonly Ends[]).map((ends): Ends => {
+      const [before, after] = expectList(call, "padding of an axis", ends);
       return [whole(call, "padding", before, 0), whole(call, "padding", after, 0)];
     });
   }

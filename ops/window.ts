@@ -73,7 +73,7 @@ export function sidesOf(
         "[height, width] or [[top, bottom], [left, right]]",
     );
   }
-  if (typeof padding !== "number" && padding.length === 2 && typeof padding[0] === "object") {
+  if (Array.isArray(padding) && padding.length === 2 && Array.isArray(padding[0])) {
     const [rows, columns] = padding as Sides;
     return [pairOf(call, "padding", rows, 0), pairOf(call, "padding", columns, 0)];
   }

@@ -1,5 +1,6 @@
 // Shapes and dtypes of an op's outputs, for every kind of op. Errors of the call come from here.
-import { InternalError } from "../errors.ts";
+import { DTYPES } from "../dtype.ts";
+import { DTypeError, InternalError } from "../errors.ts";
 import { broadcastMetas, type Meta, type Op, type Operand } from "../op.ts";
 import type { Attrs } from "../op.ts";
 import { reducedShape } from "../shape.ts";
@@ -41,8 +42,18 @@ export function inferOp(op: Op, metas: readonly Meta[], attrs: Attrs): readonly 
     case "view":
       return [{ shape: op.shape(metas[0], attrs), dtype: metas[0].dtype }];
     case "kernel":
+      refuseComplex(op.name, metas);
       return op.infer(metas, attrs);
     case "composite":
       throw new InternalError(`Cannot infer the composite ${op.name} without tracing it`);
   }
+}
+
+/** Kernels and host routines take an element for one number. */
+function refuseComplex(name: string, metas: readonly Meta[]): void {
+  const pair = metas.find((m) => DTYPES[m.dtype].kind === "complex");
+  if (pair === undefined) return;
+  throw new DTypeError(
+    `Cannot ${name} ${pair.dtype}: complex dtypes are not supported by this op yet`,
+  );
 }
