@@ -1,5 +1,6 @@
 // Reading nested arrays of numbers into a flat typed array with a shape and a dtype. Not here: making a
 // tensor of it (ops/creation.ts), conversion of typed arrays (convert.ts).
+import { describe } from "./describe.ts";
 import type { DataArray, DType } from "./dtype.ts";
 import { DTypeError, ShapeError, ValueError } from "./errors.ts";
 
@@ -116,7 +117,8 @@ class Reader {
     } else {
       throw new ValueError(
         `Cannot tensor: elements must be numbers, booleans or bigints: ${place(path)} is ` +
-          (x === null ? "null" : typeof x),
+          describe(x) +
+          (x instanceof Object && "dtype" in x ? "; of tensors use stack(…) or clone()" : ""),
       );
     }
   }

@@ -80,10 +80,10 @@ Deno.test("a ragged array is named with its place", () => {
 
 Deno.test("what is no number is refused with its place", () => {
   const bad = (x: unknown) => () => flatten(x as TensorLike);
-  assertThrows(bad([1, "2"]), ValueError, "element [1] is string");
+  assertThrows(bad([1, "2"]), ValueError, 'element [1] is the string "2"');
   assertThrows(bad([[1, null]]), ValueError, "element [0][1] is null");
   assertThrows(bad(new Array(2)), ValueError, "element [0] is undefined");
-  assertThrows(bad({}), ValueError, "the value is object");
+  assertThrows(bad({}), ValueError, "the value is a value of kind Object");
   assertThrows(bad(new DataView(new ArrayBuffer(8))), DTypeError, "DataView");
 });
 

@@ -138,6 +138,13 @@ const MISTAKES: readonly Mistake[] = [
     'Cannot save "training": it must be a tensor: got true; of a model save model.stateDict()',
   ],
   [
+    "a tensor made of a tensor",
+    () => tensor(wrong([ones([2]), ones([2])])),
+    ValueError,
+    "Cannot tensor: elements must be numbers, booleans or bigints: element [0] is a value of kind " +
+    "Tensor; of tensors use stack(…) or clone()",
+  ],
+  [
     "float ids for an embedding",
     () => new nn.Embedding(10, 4).call(tensor([1, 2])),
     DTypeError,
