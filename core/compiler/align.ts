@@ -137,6 +137,7 @@ export class Aligner extends Values {
         source: o.source,
       });
     }
+    for (const source of from.pending) into.pending.add(source);
     into.stages.sort((a, b) => a.id - b.id);
     from.mergedInto = { group: into, axes: map };
     from.stages = [];

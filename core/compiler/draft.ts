@@ -76,6 +76,8 @@ export interface Group {
   inner: readonly number[];
   stages: DraftStage[];
   outputs: DraftOutput[];
+  /** What values that still are expressions of this kernel read: they may be written by it later. */
+  readonly pending: Set<Source>;
   /** A running fold: its outputs read the state ("left"). */
   scan: DraftStage | null;
   /** Where its stages went when it was merged, with the renaming of axes. */

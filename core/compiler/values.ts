@@ -113,6 +113,10 @@ export class Values {
 
   protected setLazy(v: GraphValue, expr: Expr, axes: readonly number[], group: Group | null): void {
     this.reps.set(v, { kind: "lazy", expr, shape: v.shape, dtype: v.dtype, axes, group });
+    if (group !== null) {
+      // Should the value be written later, its kernel will need these: what joins others must know.
+      for (const id of loadIds([expr])) group.pending.add(this.loads[id].source);
+    }
     if (exprSize(expr) > MAX_EXPR) this.materialize(v);
   }
 
@@ -209,7 +213,7 @@ export class Values {
     }
     const roots = d.outputs.map((o) => o.expr);
     for (const s of d.scan === null ? d.stages : [d.scan, ...d.stages]) roots.push(...s.lift);
-    return [...loadIds(roots)].map((i) => this.loads[i].source);
+    return [...d.pending, ...[...loadIds(roots)].map((i) => this.loads[i].source)];
   }
 
   /** Whether `d` needs something that `on` makes. */
@@ -250,6 +254,7 @@ export class Values {
       inner,
       stages: [],
       outputs: [],
+      pending: new Set(),
       scan: null,
       mergedInto: null,
     };
