@@ -354,7 +354,11 @@ const SOFTSIGN = elementwise({
     const h = k.max(k.min(x, HUGE), -HUGE);
     return k.div(h, k.add(k.abs(h), 1));
   },
-  vjp: fromInput((g, x) => op.div(g, op.square(op.add(op.abs(op.clip(x, -HUGE, HUGE)), 1)))),
+  // Divided twice, since the square overflows.
+  vjp: fromInput((g, x) => {
+    const d = op.add(op.abs(x), 1);
+    return op.div(op.div(g, d), d);
+  }),
   samples: unarySamples([-4, 4], FAR),
 });
 

@@ -332,7 +332,9 @@ const LOG_CUM_SUM_EXP = scan({
     // Σ over j <= i of exp(x[j] - y[i]): 1 but for the rounding of y, which it takes out.
     const total = recur(padded(1, 0), share, axis);
     const scaled = op.div(g, op.where(op.equal(total, 0), 1, total));
-    return [op.mul(share, recurBack(padded(0, 1), scaled, axis))];
+    // What had no share gets nothing, whatever the rest is.
+    const back = op.mul(share, recurBack(padded(0, 1), scaled, axis));
+    return [op.where(op.equal(share, 0), 0, back)];
   },
   saves: "both",
   samples: () => [

@@ -124,10 +124,12 @@ const SMOOTH_L1 = lossOf(
   ([a, b, delta]) => {
     const d = op.sub(a, b);
     const size = op.abs(d);
-    const near = op.mul(op.square(d), 0.5);
+    const inside = op.lessEqual(size, delta);
+    // The square of a far one overflows, and infinity times the 0 of the choice is NaN in the gradient.
+    const near = op.mul(op.square(op.where(inside, d, 0)), 0.5);
     // delta · (|d| - delta / 2), with a tensor in every step: numbers alone would be float32.
     const far = op.mul(op.mul(op.sub(op.mul(size, 2), delta), delta), 0.5);
-    return op.where(op.lessEqual(size, delta), near, far);
+    return op.where(inside, near, far);
   },
   (attrs) => [
     { inputs: [{ shape: [2, 3] }, { shape: [2, 3] }, 0.7], attrs },

@@ -168,21 +168,17 @@ export function hypot(a: Operand, b: Operand): Tensor {
   return engine.call(HYPOT, [a, b]);
 }
 
-function squareOf(x: Operand): Operand {
-  return typeof x === "object" ? op.square(x) : Number(x) * Number(x);
-}
-
 const ATAN2 = elementwise({
   name: "atan2",
   dtype: promoteFloat,
   scalar: ([y, x]) => k.atan2(y, x),
   vjp: ([g], { inputs, needs }) => {
     const [y, x] = inputs.map((v) => widened(v, g));
-    const scaled = op.div(g, op.add(squareOf(y), squareOf(x)));
-    return [
-      needs[0] ? op.mul(scaled, x) : null,
-      needs[1] ? op.neg(op.mul(scaled, y)) : null,
-    ];
+    // Divided twice, since squares overflow and vanish; 0 at the origin, as PyTorch has it.
+    const r = hypot(y, x);
+    const d = op.where(op.equal(r, 0), 1, r);
+    const part = (v: Operand): Tensor => op.mul(g, op.div(op.div(v, d), d));
+    return [needs[0] ? part(x) : null, needs[1] ? op.neg(part(y)) : null];
   },
   samples: binarySamples([0.3, 2], [0, -0, 1, -1, 1e-40, 3e38, Infinity, -Infinity, NaN]),
 });
@@ -218,7 +214,8 @@ const LOG_ADD_EXP = elementwise({
   },
   vjp: ([g], { inputs: [a, b], needs }) => {
     const d = op.sub(a, b);
-    const distance = op.where(op.isNan(d), 0, d);
+    // Equal infinities have no difference.
+    const distance = op.where(op.equal(a, b), 0, d);
     return [
       needs[0] ? op.mul(g, op.sigmoid(distance)) : null,
       needs[1] ? op.mul(g, op.sigmoid(op.neg(distance))) : null,

@@ -224,13 +224,14 @@ export function prod(
   return engine.call(PROD, [x], sumAttrs("prod", x, axis, options));
 }
 
-/** The gradient of max and min: tied elements share it evenly (PyTorch's amax). */
+/** The gradient of max and min: tied elements share it evenly (PyTorch's amax), NaN among them, which is the largest. */
 function shareTies(
   [g]: readonly Tensor[],
   { inputs, outputs, attrs }: VjpContext,
 ): readonly Tensor[] {
   const x = inputs[0] as Tensor;
-  const tied = op.equal(x, keepReduced(outputs[0], x.shape, attrs));
+  const picked = op.equal(x, keepReduced(outputs[0], x.shape, attrs));
+  const tied = op.logicalOr(picked, op.isNan(x));
   const axes = attrs.axes as readonly number[];
   const count = op.maximum(op.sum(tied, axes, { keepdim: true, dtype: g.dtype }), 1);
   return [op.where(tied, op.div(keepReduced(g, x.shape, attrs), count), 0)];
