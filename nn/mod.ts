@@ -8,6 +8,7 @@ export * as functional from "./functional.ts";
 export * as initializer from "./initializer.ts";
 export * from "./activation.ts";
 export * from "./activation_linear.ts";
+export * from "./attention.ts";
 export {
   Dropout,
   type DropoutOptions,
@@ -45,4 +46,5 @@ export {
   type SimpleRNNCellOptions,
 } from "./recurrent_cell.ts";
 export type { LoadOptions, LoadReport, StateDict } from "./state.ts";
+export * from "./transformer.ts";
 export { LayerBase, type Named, type ParameterOptions } from "./tree.ts";

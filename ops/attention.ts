@@ -157,6 +157,27 @@ export function scaledDotProductAttention(
   value: Tensor,
   options: AttentionOptions = {},
 ): Tensor {
+  return attend(q, key, value, options, false)[0];
+}
+
+/** The same with the weights `[…, queries, keys]` that the values were averaged by; not public. */
+export function attentionWithWeights(
+  q: Tensor,
+  key: Tensor,
+  value: Tensor,
+  options: AttentionOptions,
+): [out: Tensor, weights: Tensor] {
+  const [out, weights] = attend(q, key, value, options, true);
+  return [out, weights!];
+}
+
+function attend(
+  q: Tensor,
+  key: Tensor,
+  value: Tensor,
+  options: AttentionOptions,
+  withWeights: boolean,
+): [out: Tensor, weights?: Tensor] {
   expectTensors("scaledDotProductAttention", q, key, value);
   expectOptions("scaledDotProductAttention", options);
   const { attnMask, dropoutP = 0, isCausal = false } = options;
@@ -174,9 +195,10 @@ export function scaledDotProductAttention(
     mask: attnMask === undefined ? "none" : attnMask.dtype === "bool" ? "bool" : "float",
   };
   const [x, y, v] = contractible("scaledDotProductAttention", q, key, value);
-  if (dropoutP === 0) return engine.call(ATTENTION, [x, y, v, ...rest], attrs);
-  const weights = engine.call(WEIGHTS, [x, y, ...rest], attrs);
-  return matmul(op.dropout(weights, { p: dropoutP }), v);
+  if (dropoutP === 0 && !withWeights) return [engine.call(ATTENTION, [x, y, v, ...rest], attrs)];
+  const all = engine.call(WEIGHTS, [x, y, ...rest], attrs);
+  const weights = dropoutP === 0 ? all : op.dropout(all, { p: dropoutP });
+  return [matmul(weights, v), weights];
 }
 
 function checkAttention(q: Tensor, key: Tensor, value: Tensor, mask: Tensor | undefined): void {

@@ -207,7 +207,7 @@ export class GoldenRunner {
       wrt.includes(k) ? this.#leaf(input.base) : this.#contiguous(input)
     );
     const layerClass = this.find(golden.fn) as new (...args: unknown[]) => Record<string, unknown>;
-    const layer = new layerClass(...golden.args);
+    const layer = new layerClass(...this.#made(golden.args));
     const given = { ...golden.params, ...golden.buffers };
     const noGrad = this.find("noGrad");
     const named = new Map((layer.namedParameters as Callable | undefined)?.call(layer));
@@ -285,11 +285,16 @@ export class GoldenRunner {
   #construct(value: unknown): Record<string, unknown> {
     const { new: name, args } = value as { new: string; args: readonly unknown[] };
     const made = this.find(name) as new (...args: unknown[]) => Record<string, unknown>;
-    return new made(...args.map((arg) => {
+    return new made(...this.#made(args));
+  }
+
+  /** Arguments of a constructor, with objects and functions in the place of what stands for them. */
+  #made(args: readonly unknown[]): unknown[] {
+    return args.map((arg) => {
       if (typeof arg !== "object" || arg === null) return arg;
       if ("new" in arg) return this.#construct(arg);
       return "fn" in arg ? LAMBDAS[String(arg.fn)] : arg;
-    }));
+    });
   }
 
   /** A method as a function of its tensor; those that change it get a clone. */

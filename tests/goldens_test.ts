@@ -22,6 +22,7 @@ const FAMILIES = [
   "attention_embedding",
   "layers",
   "recurrent",
+  "transformer",
   "optimizer",
   "lr",
 ];

@@ -18,6 +18,7 @@ FAMILIES = {
     "attention_embedding": norm_loss.family_attention_embedding,
     "layers": training.family_layers,
     "recurrent": sequence.family_recurrent,
+    "transformer": sequence.family_transformer,
     "optimizer": training.family_optimizer,
     "lr": training.family_lr,
 }
