@@ -1,5 +1,6 @@
 // Element types: sizes, typed arrays, promotion (array API standard) and weak JavaScript scalars.
 // Not here: conversion of values (core/convert.ts).
+import { describe } from "./describe.ts";
 import { DTypeError } from "./errors.ts";
 
 /** The name of an element type. */
@@ -133,6 +134,11 @@ const INT_RANK: readonly DType[] = ["int8", "int16", "int32", "int64"];
  */
 export function promoteTypes(a: DType, b: DType): DType {
   if (a === b) return a;
+  for (const d of [a, b]) {
+    if (!isDType(d)) {
+      throw new DTypeError(`Cannot promoteTypes ${describe(d)}: it is no dtype; write "float32"`);
+    }
+  }
   const ka = DTYPES[a].kind;
   const kb = DTYPES[b].kind;
   if (ka === "bool") return b;

@@ -23,7 +23,7 @@ export interface TensorRuntime {
   toNested(x: Tensor, data: DataArray): NestedArray;
   format(x: Tensor): string;
   html(x: Tensor): string;
-  backward(x: Tensor, grad: Tensor | undefined, retainGraph: boolean): void;
+  backward(x: Tensor, grad: Tensor | undefined, options: { readonly retainGraph?: boolean }): void;
   alias(x: Tensor): Tensor;
   to(x: Tensor, target: Place | string): Tensor;
   setRequiresGrad(x: Tensor, on: boolean): void;
@@ -221,7 +221,7 @@ export abstract class TensorBase {
    * A scalar needs no argument; otherwise `grad` has this tensor's shape.
    */
   backward(grad?: Tensor, options: { readonly retainGraph?: boolean } = {}): void {
-    runtime.backward(this as unknown as Tensor, grad, options.retainGraph ?? false);
+    runtime.backward(this as unknown as Tensor, grad, options);
   }
 
   /** The same elements, cut off from the gradient graph. */

@@ -1,6 +1,7 @@
 // Weights in files: written aside and renamed, so that an interrupted run never leaves half a file. A missing
 // permission is an error that names the flag; nothing is asked for.
-import { FormatError, PermissionError } from "../core/errors.ts";
+import { describe } from "../core/describe.ts";
+import { FormatError, PermissionError, ValueError } from "../core/errors.ts";
 import type { Place } from "../core/place.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { decodeSafetensors, encodeSafetensors, type Metadata } from "./safetensors.ts";
@@ -20,6 +21,11 @@ function files(call: string, path: string): DenoFiles {
 
 function pathOf(path: string | URL): string {
   if (typeof path === "string") return path;
+  if (!(path instanceof URL)) {
+    throw new ValueError(
+      `Cannot use ${describe(path)} as a file: it must be a path or a file: URL`,
+    );
+  }
   if (path.protocol !== "file:") {
     throw new FormatError(
       `Cannot use ${path.href} as a file: only file: URLs are; fetch() others and use io.decodeSafetensors`,

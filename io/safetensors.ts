@@ -1,6 +1,7 @@
 // The safetensors format: bytes to tensors and back, with every rule of the format checked. Files are in
 // files.ts. Format: an unsigned 64-bit length, that many bytes of JSON, then the elements.
 // Source: https://huggingface.co/docs/safetensors
+import { expectOptions } from "../core/operands.ts";
 import { type DataArray, type DType, DTYPES } from "../core/dtype.ts";
 import { makeContiguous } from "../core/engine/copy.ts";
 import { describe } from "../core/describe.ts";
@@ -184,6 +185,10 @@ function repeatedKey(text: string): string | null {
 
 /** Reads and checks the header. */
 function readHeader(bytes: Uint8Array): { entries: Entry[]; metadata: Metadata; data: number } {
+  if (!(bytes instanceof Uint8Array)) {
+    const what = describe(bytes as unknown);
+    throw new ValueError(`Cannot decodeSafetensors: it takes a Uint8Array: got ${what}`);
+  }
   const refuse = (why: string) =>
     new FormatError(`Cannot read a safetensors file of ${bytes.length} bytes: ${why}`);
   if (bytes.length < 8) throw refuse("it is shorter than the 8 bytes of its header's length");
@@ -313,6 +318,17 @@ export async function encodeSafetensors(
   tensors: Readonly<Record<string, Tensor>>,
   options: { readonly metadata?: Metadata } = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
+  expectOptions("encodeSafetensors", options);
+  // An array, a map or a promise has no tensors as fields: it would make an empty file.
+  const given: unknown = tensors;
+  const isRecord = typeof given === "object" && given !== null &&
+    !(Symbol.iterator in given) && !(given instanceof Promise);
+  if (!isRecord) {
+    const what = describe(given);
+    throw new ValueError(
+      `Cannot encodeSafetensors: it takes an object of tensors by name: got ${what}`,
+    );
+  }
   const header: [string, unknown][] = [];
   if (options.metadata !== undefined) {
     header.push(["__metadata__", checkMetadata(options.metadata)]);

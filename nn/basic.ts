@@ -2,10 +2,10 @@
 // arithmetic (functional.ts).
 import type { DType } from "../core/dtype.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
-import { expectOptions } from "../core/operands.ts";
+import { expectList, expectOptions, expectTensors } from "../core/operands.ts";
 import { normalizeAxis, showShape, sizeOf } from "../core/shape.ts";
 import type { Tensor } from "../core/tensor.ts";
-import { reshape } from "../ops/mod.ts";
+import { flatten, reshape } from "../ops/mod.ts";
 import * as F from "./functional.ts";
 import type { Initializer } from "./initializer.ts";
 import { Layer } from "./layer.ts";
@@ -225,7 +225,7 @@ export class Flatten extends Layer {
   }
   /** Flattens. */
   override forward(x: Tensor): Tensor {
-    return x.flatten(this.#startAxis, this.#stopAxis);
+    return flatten(x, this.#startAxis, this.#stopAxis);
   }
   /** The options, for printing. */
   override extraRepr(): string {
@@ -252,10 +252,11 @@ export class Unflatten extends Layer {
   /** The axis and the sizes it is split into, of which one may be -1. */
   constructor(axis: number, shape: readonly number[]) {
     super();
-    [this.#axis, this.#shape] = [axis, [...shape]];
+    [this.#axis, this.#shape] = [axis, expectList("make an Unflatten", "the shape", shape)];
   }
   /** Splits the axis. */
   override forward(x: Tensor): Tensor {
+    expectTensors("Unflatten", x);
     const axis = normalizeAxis("Unflatten", this.#axis, x.rank);
     const known = sizeOf(this.#shape.filter((n) => n !== -1));
     const sizes = this.#shape.map((n) => n === -1 ? x.shape[axis] / known : n);

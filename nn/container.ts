@@ -1,8 +1,10 @@
 // Layers that hold layers: Sequential, LayerList, LayerDict, ParameterList.
+import { expectList } from "../core/operands.ts";
+import { describe } from "../core/describe.ts";
 import { IndexError, ValueError } from "../core/errors.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { Layer } from "./layer.ts";
-import type { Parameter } from "./parameter.ts";
+import { Parameter } from "./parameter.ts";
 import { LayerBase, type Named } from "./tree.ts";
 
 /** The position that an index (negative: from the end) means. */
@@ -14,6 +16,16 @@ function position(what: string, index: number, length: number): number {
       length - 1
     }`,
   );
+}
+
+function requireLayer(call: string, x: unknown): void {
+  if (x instanceof LayerBase) return;
+  throw new ValueError(`Cannot ${call}: it holds layers: got ${describe(x)}`);
+}
+
+function iterable<T>(call: string, xs: Iterable<T>): Iterable<T> {
+  if (typeof xs === "object" && xs !== null && Symbol.iterator in xs) return xs;
+  throw new ValueError(`Cannot ${call}: it takes an array: got ${describe(xs)}`);
 }
 
 /**
@@ -39,7 +51,8 @@ export class Sequential extends Layer {
     super();
     for (const each of layers) {
       if (each instanceof LayerBase) this.append(each);
-      else if (typeof each[0] === "string") this.append(each[1], each[0]);
+      else if (Array.isArray(each) && typeof each[0] === "string") this.append(each[1], each[0]);
+      else if (!Array.isArray(each)) requireLayer("make a Sequential", each);
       else {
         throw new ValueError(
           "Cannot make a Sequential of an array: pass the layers one by one, as in " +
@@ -51,6 +64,7 @@ export class Sequential extends Layer {
 
   /** Adds a layer at the end. */
   append(layer: Layer, name?: string): this {
+    requireLayer("append to a Sequential", layer);
     const called = name ?? String(this.#layers.size);
     if (called === "" || called.includes(".") || this.#layers.has(called)) {
       throw new ValueError(
@@ -123,7 +137,8 @@ export class LayerList<L extends LayerBase = Layer> extends LayerBase {
   /** The layers to begin with. */
   constructor(layers: Iterable<L> = []) {
     super();
-    this.#layers = [...layers];
+    this.#layers = [...iterable("make a LayerList", layers)];
+    for (const layer of this.#layers) requireLayer("make a LayerList", layer);
   }
 
   /** How many layers there are. */
@@ -187,7 +202,22 @@ export class LayerDict<L extends LayerBase = Layer> extends LayerBase {
   /** A record, or [name, layer] pairs. */
   constructor(layers: Iterable<readonly [string, L]> | Readonly<Record<string, L>> = {}) {
     super();
-    this.#layers = new Map(Symbol.iterator in layers ? layers : Object.entries(layers));
+    if (typeof layers !== "object" || layers === null) {
+      throw new ValueError(
+        `Cannot make a LayerDict: it takes an object or [name, layer] pairs: got ${
+          describe(layers)
+        }`,
+      );
+    }
+    this.#layers = new Map();
+    for (const pair of Symbol.iterator in layers ? layers : Object.entries(layers)) {
+      const [name, layer] = expectList("make a LayerDict", "each [name, layer]", pair) as [
+        string,
+        L,
+      ];
+      requireLayer("make a LayerDict", layer);
+      this.#layers.set(name, layer);
+    }
   }
 
   /** How many layers there are. */
@@ -261,7 +291,15 @@ export class ParameterList extends LayerBase {
   /** The parameters to begin with. */
   constructor(parameters: Iterable<Parameter> = []) {
     super();
-    this.#parameters = [...parameters];
+    this.#parameters = [...iterable("make a ParameterList", parameters)];
+    for (const x of this.#parameters) {
+      if (x instanceof Parameter) continue;
+      throw new ValueError(
+        `Cannot make a ParameterList with ${
+          describe(x)
+        }: it holds Parameters, as from createParameter`,
+      );
+    }
   }
 
   /** How many parameters there are. */

@@ -9,13 +9,14 @@
  * @module
  */
 
+import { expectOptions } from "../core/operands.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
 import type { DType } from "../core/dtype.ts";
 import type { Place } from "../core/place.ts";
 import { defaultGenerator } from "../core/random/generator.ts";
 import { uint32QuadToNormalFloat64 } from "../core/random/distributions.ts";
 import { philoxWords } from "../core/random/philox.ts";
-import { sameShape, type Shape, showShape, sizeOf } from "../core/shape.ts";
+import { checkShape, sameShape, type Shape, showShape, sizeOf } from "../core/shape.ts";
 import { Tensor } from "../core/tensor.ts";
 import {
   add,
@@ -65,6 +66,7 @@ export abstract class Initializer {
 
 /** The number of inputs and of outputs that an element of a weight connects; see the module. */
 export function fansOf(shape: Shape): { readonly fanIn: number; readonly fanOut: number } {
+  checkShape("fansOf", shape);
   if (shape.length === 0) return { fanIn: 1, fanOut: 1 };
   if (shape.length === 1) return { fanIn: shape[0], fanOut: shape[0] };
   if (shape.length === 2) return { fanIn: shape[0], fanOut: shape[1] };
@@ -136,6 +138,7 @@ export class Normal extends Initializer {
   /** `mean` (default 0) and `std` (default 1). */
   constructor(options: { readonly mean?: number; readonly std?: number } = {}) {
     super();
+    expectOptions(`make ${new.target.name}`, options);
     const { mean = 0, std = 1 } = options;
     finite("Normal", { mean });
     finite("Normal", { std }, 0);
@@ -168,6 +171,7 @@ export class Uniform extends Initializer {
   /** `low` (default -1) and `high` (default 1). */
   constructor(options: { readonly low?: number; readonly high?: number } = {}) {
     super();
+    expectOptions("make Uniform", options);
     const { low = -1, high = 1 } = options;
     finite("Uniform", { low });
     finite("Uniform", { high }, low);
@@ -210,6 +214,7 @@ export class TruncatedNormal extends Initializer {
     } = {},
   ) {
     super();
+    expectOptions(`make ${new.target.name}`, options);
     const { mean = 0, std = 1 } = options;
     const { low = mean - 2 * std, high = mean + 2 * std } = options;
     finite("TruncatedNormal", { mean, low });
@@ -256,6 +261,7 @@ export class XavierNormal extends Initializer {
   /** With a gain. */
   constructor(options: XavierOptions = {}) {
     super();
+    expectOptions(`make ${new.target.name}`, options);
     this.#gain = options.gain ?? 1;
     finite("XavierNormal", { gain: this.#gain }, 0);
   }
@@ -286,6 +292,7 @@ export class XavierUniform extends Initializer {
   /** With a gain. */
   constructor(options: XavierOptions = {}) {
     super();
+    expectOptions(`make ${new.target.name}`, options);
     this.#gain = options.gain ?? 1;
     finite("XavierUniform", { gain: this.#gain }, 0);
   }
@@ -435,6 +442,7 @@ export class Orthogonal extends Initializer {
   /** With a gain; default 1. */
   constructor(options: { readonly gain?: number } = {}) {
     super();
+    expectOptions(`make ${new.target.name}`, options);
     this.#gain = options.gain ?? 1;
     finite("Orthogonal", { gain: this.#gain });
   }

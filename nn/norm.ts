@@ -1,4 +1,5 @@
 // Normalization as layers. Weights begin with ones, biases with zeros. Not here: the arithmetic (functional.ts).
+import { expectNumbers, expectTensors } from "../core/operands.ts";
 import type { DType } from "../core/dtype.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
 import { type Shape, showShape } from "../core/shape.ts";
@@ -83,6 +84,7 @@ abstract class BatchNorm extends AffineLayer {
 
   /** Throws unless the input has one of the ranks. */
   protected checkRank(x: Tensor, ranks: readonly number[], layout: string): void {
+    expectTensors(this.constructor.name, x);
     if (ranks.includes(x.rank)) return;
     throw new ShapeError(
       `Cannot ${this.constructor.name} ${
@@ -209,7 +211,7 @@ export class LayerNorm extends AffineLayer {
 
   /** The sizes of the last axes, or that of the last one. */
   constructor(normalizedShape: number | readonly number[], options: NormOptions = {}) {
-    const shape = typeof normalizedShape === "number" ? [normalizedShape] : [...normalizedShape];
+    const shape = expectNumbers("make a LayerNorm", "the normalized shape", normalizedShape);
     checkSizes("LayerNorm", Object.fromEntries(shape.map((n, i) => [`size ${i}`, n])));
     super("LayerNorm", shape, options);
     this.#shape = shape;
@@ -320,6 +322,7 @@ export class InstanceNorm2D extends AffineLayer {
   }
   /** Normalizes. */
   override forward(x: Tensor): Tensor {
+    expectTensors("InstanceNorm2D", x);
     if (x.rank !== 4) {
       throw new ShapeError(
         `Cannot InstanceNorm2D ${

@@ -7,7 +7,7 @@ import { convert } from "../core/convert.ts";
 import { engine, type Operand } from "../core/op.ts";
 import { expectOptions, expectTensors } from "../core/operands.ts";
 import { randperm as permutation } from "../core/random/distributions.ts";
-import { defaultGenerator, type Generator } from "../core/random/generator.ts";
+import { defaultGenerator, Generator } from "../core/random/generator.ts";
 import { broadcastShapes, checkShape, type Shape, showShape, sizeOf } from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
@@ -37,6 +37,13 @@ function reserve(
   generator: Generator = defaultGenerator(),
 ): number[] {
   checkShape(call, shape);
+  if (!(generator instanceof Generator)) {
+    throw new ValueError(
+      `Cannot ${call} with generator ${
+        describe(generator)
+      }: it must be a Generator; write new Generator(seed)`,
+    );
+  }
   const n = sizeOf(shape);
   if (n > 2 ** 31 - 1) {
     throw new ShapeError(

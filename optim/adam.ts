@@ -109,7 +109,7 @@ export class Adam extends AdamLike {
 export class AdamW extends AdamLike {
   /** With the options of Adam. */
   constructor(options: AdamOptions) {
-    super("AdamW", { ...options, weightDecay: options.weightDecay ?? 0.01 });
+    super("AdamW", { ...options, weightDecay: options?.weightDecay ?? 0.01 });
     for (const each of [options, ...options.parameters]) {
       if ("weightDecay" in each && each.weightDecay instanceof L1Decay) {
         throw new ValueError(

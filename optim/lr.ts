@@ -7,6 +7,7 @@
  * @module
  */
 
+import { expectList, expectOptions } from "../core/operands.ts";
 import { describe } from "../core/describe.ts";
 import { StateError, ValueError } from "../core/errors.ts";
 
@@ -139,6 +140,7 @@ export class StepDecay extends LRScheduler {
   /** `gamma`: default 0.1. */
   constructor(learningRate: number, stepSize: number, options: { readonly gamma?: number } = {}) {
     super(learningRate);
+    expectOptions("make a StepDecay", options);
     this.#stepSize = check("stepSize", stepSize, "size");
     this.#gamma = check("gamma", options.gamma ?? 0.1, "rate");
   }
@@ -172,6 +174,8 @@ export class MultiStepDecay extends LRScheduler {
     options: { readonly gamma?: number } = {},
   ) {
     super(learningRate);
+    expectOptions("make a MultiStepDecay", options);
+    expectList("make a MultiStepDecay", "milestones", milestones);
     for (const [i, t] of milestones.entries()) {
       check("milestone", t, "count");
       if (i > 0 && t <= milestones[i - 1]) {
@@ -249,6 +253,7 @@ export class PolynomialDecay extends LRScheduler {
   /** Over `decaySteps` steps. */
   constructor(learningRate: number, decaySteps: number, options: PolynomialDecayOptions = {}) {
     super(learningRate);
+    expectOptions("make a PolynomialDecay", options);
     this.#decaySteps = check("decaySteps", decaySteps, "size");
     this.#endLr = check("endLr", options.endLr ?? 0.0001, "rate");
     this.#power = check("power", options.power ?? 1, "positive");
@@ -284,6 +289,7 @@ export class CosineAnnealingDecay extends LRScheduler {
   /** `tMax`: the step of the lowest rate, `etaMin` (default 0). */
   constructor(learningRate: number, tMax: number, options: { readonly etaMin?: number } = {}) {
     super(learningRate);
+    expectOptions("make a CosineAnnealingDecay", options);
     this.#tMax = check("tMax", tMax, "size");
     this.#etaMin = check("etaMin", options.etaMin ?? 0, "rate");
   }
@@ -312,6 +318,11 @@ export class LambdaDecay extends LRScheduler {
   /** With the factor at each step. */
   constructor(learningRate: number, fn: (step: number) => number) {
     super(learningRate);
+    if (typeof fn !== "function") {
+      throw new ValueError(
+        `Cannot make a LambdaDecay with ${describe(fn)}: it takes the function from step to factor`,
+      );
+    }
     this.#fn = fn;
   }
   /** The rate at a step, 0 being the first. */
@@ -347,7 +358,8 @@ export class LinearWarmup extends LRScheduler {
     warmupSteps: number,
     options: { readonly startLr: number; readonly endLr: number },
   ) {
-    super(typeof learningRate === "number" ? learningRate : learningRate.baseLr);
+    super(learningRate instanceof LRScheduler ? learningRate.baseLr : learningRate);
+    expectOptions("make a LinearWarmup", options);
     this.#after = learningRate;
     this.#warmupSteps = check("warmupSteps", warmupSteps, "count");
     this.#startLr = check("startLr", options.startLr, "rate");

@@ -1,14 +1,15 @@
 // What all optimizers share: parameters and groups, the learning rate, clipping, state. Not here: the
 // arithmetic of an update (step_ops.ts).
+import { describe } from "../core/describe.ts";
 import { keepAlive, noGrad } from "../core/autograd.ts";
 import { isFloat } from "../core/dtype.ts";
 import { StateError, ValueError } from "../core/errors.ts";
-import { expectOptions } from "../core/operands.ts";
+import { expectList, expectOptions } from "../core/operands.ts";
 import { sameShape, showShape } from "../core/shape.ts";
 import { Tensor } from "../core/tensor.ts";
 import { checkpoint } from "../core/engine/memory.ts";
 import { zeros } from "../ops/mod.ts";
-import type { GradClip } from "./clip.ts";
+import { GradClip } from "./clip.ts";
 import { LRScheduler, type SchedulerState } from "./lr.ts";
 import { type Decay, decayOf, type WeightDecay } from "./regularizer.ts";
 import { stateDType } from "./step_ops.ts";
@@ -74,7 +75,7 @@ interface Entry {
 function checkRate(what: string, value: number): number {
   if (Number.isFinite(value) && value >= 0) return value;
   throw new ValueError(
-    `Cannot optimize with ${what} ${value}: it must be a finite number of at least 0`,
+    `Cannot optimize with ${what} ${describe(value)}: it must be a finite number of at least 0`,
   );
 }
 
@@ -132,12 +133,26 @@ export abstract class Optimizer {
   constructor(options: OptimizerOptions) {
     expectOptions(`make the optimizer ${this.constructor.name}`, options);
     const { learningRate = 0.001, weightDecay, gradClip } = options;
-    if (typeof learningRate === "number") checkRate("learningRate", learningRate);
+    if (!(learningRate instanceof LRScheduler)) checkRate("learningRate", learningRate);
+    if (gradClip !== undefined && !(gradClip instanceof GradClip)) {
+      throw new ValueError(
+        `${this.#called()} with gradClip ${describe(gradClip)}: it must be a GradClip such as ` +
+          "new ClipGradByGlobalNorm(1)",
+      );
+    }
     this.#learningRate = learningRate;
     this.#gradClip = gradClip;
     const entries: Entry[] = [];
     const add = (each: OptimizedTensor, group: Omit<ParameterGroup, "params">): void => {
-      const [name, parameter] = each instanceof Tensor ? [String(entries.length), each] : each;
+      const [name, parameter] = each instanceof Tensor
+        ? [String(entries.length), each]
+        : expectList(`make the optimizer ${this.constructor.name}`, "a named parameter", each);
+      if (typeof name !== "string" || !(parameter instanceof Tensor)) {
+        throw new ValueError(
+          `${this.#called()}: a named parameter is [name, tensor]: got [${describe(name)}, ` +
+            `${describe(parameter)}]`,
+        );
+      }
       entries.push({
         name,
         parameter,
@@ -153,8 +168,12 @@ export abstract class Optimizer {
       );
     }
     for (const each of options.parameters) {
-      if (isGroup(each)) { for (const one of each.params) add(one, each); }
-      else add(each, {});
+      if (!isGroup(each)) add(each, {});
+      else {
+        const call = `make the optimizer ${this.constructor.name}`;
+        expectOptions(call, each);
+        for (const one of expectList(call, "params of a group", each.params)) add(one, each);
+      }
     }
     this.#entries = entries;
     this.#checkEntries();
@@ -349,6 +368,7 @@ export abstract class Optimizer {
     const fail = (reason: string): never => {
       throw new StateError(`Cannot setStateDict of ${this.constructor.name}: ${reason}`);
     };
+    if (typeof state !== "object" || state === null) fail(`it is ${describe(state)}`);
     if (state.optimizer !== this.constructor.name) fail(`it is the state of ${state.optimizer}`);
     const known = new Map(this.#entries.map((entry) => [entry.name, entry]));
     const unknown = Object.keys(state.steps).filter((name) => !known.has(name));

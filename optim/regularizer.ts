@@ -1,4 +1,5 @@
 // What is added to gradients so that weights stay small. Not here: AdamW's decay, which acts on the weight itself.
+import { describe } from "../core/describe.ts";
 import { ValueError } from "../core/errors.ts";
 
 /** A decay as an update op takes it. */
@@ -70,6 +71,14 @@ export class L2Decay extends WeightDecay {
 /** The decay that a user's option means. */
 export function decayOf(option: number | WeightDecay | undefined): Decay {
   if (option === undefined) return { kind: "none", coefficient: 0 };
-  const { kind, coefficient } = typeof option === "number" ? new L2Decay(option) : option;
+  const decay = typeof option === "number" ? new L2Decay(option) : option;
+  if (!(decay instanceof WeightDecay)) {
+    throw new ValueError(
+      `Cannot optimize with weightDecay ${
+        describe(option)
+      }: it must be a number, an L1Decay or an L2Decay`,
+    );
+  }
+  const { kind, coefficient } = decay;
   return { kind: coefficient === 0 ? "none" : kind, coefficient };
 }

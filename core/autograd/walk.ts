@@ -249,6 +249,7 @@ export function keepAlive(x: Tensor): void {
 /** The work of setting `Tensor.grad`. */
 export function setGrad(x: Tensor, grad: Tensor | null): void {
   if (grad !== null) {
+    expectTensors("set the grad of a tensor", grad);
     const call = `Cannot set the grad of a tensor of shape ${showShape(x.shape)}`;
     if (!sameShape(grad.shape, x.shape)) {
       throw new ShapeError(`${call}: shapes must be equal: got ${showShape(grad.shape)}`);
@@ -281,7 +282,13 @@ function ofItsOwn(g: Tensor, given: Set<Storage | null>): Tensor {
 }
 
 /** The work of `Tensor.backward`. */
-export function backward(x: Tensor, grad: Tensor | undefined, retainGraph: boolean): void {
+export function backward(
+  x: Tensor,
+  grad: Tensor | undefined,
+  options: { readonly retainGraph?: boolean },
+): void {
+  expectOptions("backward", options);
+  const { retainGraph = false } = options;
   const root = rootOf("backward", x, grad);
   const given = new Set<Storage | null>([grad?.impl.storage ?? null]);
   walk(

@@ -1,5 +1,6 @@
 // When memory is given back: the watermark, collections and yields at awaits, the hard limit, scopes. The
 // facts behind it: finalizers run only between macrotasks, and V8 does not see memory outside its heap.
+import { describe } from "../describe.ts";
 import { MemoryError, ValueError } from "../errors.ts";
 import { expectFunction } from "../operands.ts";
 import {
@@ -225,9 +226,9 @@ export const memory: {
   },
   /** Sets how many live bytes make an await collect garbage. */
   setWatermark(bytes: number): void {
-    if (!(bytes > 0)) {
+    if (typeof bytes !== "number" || !(bytes > 0)) {
       throw new ValueError(
-        `Cannot setWatermark to ${bytes}: it must be a positive number of bytes`,
+        `Cannot setWatermark to ${describe(bytes)}: it must be a positive number of bytes`,
       );
     }
     watermark = bytes;
@@ -235,8 +236,10 @@ export const memory: {
   },
   /** Sets how many live bytes make an allocation fail. */
   setLimit(bytes: number): void {
-    if (!(bytes > 0)) {
-      throw new ValueError(`Cannot setLimit to ${bytes}: it must be a positive number of bytes`);
+    if (typeof bytes !== "number" || !(bytes > 0)) {
+      throw new ValueError(
+        `Cannot setLimit to ${describe(bytes)}: it must be a positive number of bytes`,
+      );
     }
     limit = bytes;
   },
