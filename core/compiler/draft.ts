@@ -2,6 +2,7 @@
 import type { DType } from "../dtype.ts";
 import type { Expr } from "../ir/expr.ts";
 import { walk } from "../ir/expr.ts";
+import { decomposeExtra } from "../ir/math/mod.ts";
 import type { GraphNode } from "../ir/graph.ts";
 import type { Shape } from "../shape.ts";
 import type { ArgSource } from "./plan.ts";
@@ -98,10 +99,15 @@ export interface CallDraft {
 /** Something that will be a step. */
 export type Draft = Group | CallDraft;
 
-/** Number of distinct nodes. */
-export function exprSize(e: Expr): number {
+/** About as many core ops as one of the others comes down to. */
+const EXTRA = 16;
+
+/** How much there is to compute, in core ops. */
+export function exprSize(...roots: readonly Expr[]): number {
   let n = 0;
-  walk([e], () => n++);
+  walk(roots, (e) => {
+    n += e.op in decomposeExtra && e.op !== "fma" ? EXTRA : 1;
+  });
   return n;
 }
 

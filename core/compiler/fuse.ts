@@ -212,7 +212,7 @@ class Fuser extends Aligner {
       const same = inner.length === group.inner.length && inner.every((a) =>
         group!.inner.includes(a)
       ) &&
-        group.outer.every((a) => lazy.axes.includes(a));
+        group.outer.every((a) => lazy.axes.includes(a)) && this.hasRoom(group, lazy.expr);
       if (!same) {
         this.giveUp(v);
         lazy = this.foldOperand(v, axes, false);
@@ -224,7 +224,8 @@ class Fuser extends Aligner {
       const outer = lazy.axes.filter((a) => a >= 0 && !inner.includes(a));
       group = this.drafts.find((d): d is Group =>
         d.kind === "group" && d.mergedInto === null && d.scan === null && d.stages.length > 0 &&
-        sameSet(d.inner, inner) && sameSet(d.outer, outer) && !this.wouldCycle([lazy.expr], d)
+        sameSet(d.inner, inner) && sameSet(d.outer, outer) && this.hasRoom(d, lazy.expr) &&
+        !this.wouldCycle([lazy.expr], d)
       ) ?? this.group(outer, inner);
     }
     const spaceAxes = lazy.axes;

@@ -35,8 +35,10 @@ export interface FuseOptions {
 /** How a value is represented. */
 export type Rep = BufferRep | LazyRep | ScalarRep;
 
-/** Larger expressions are written to memory rather than carried on. */
+/** Larger expressions are written to memory rather than carried on: compiling takes longer than linearly. */
 const MAX_EXPR = 400;
+/** What the reductions of one kernel may come to. */
+const MAX_STAGES = 4 * MAX_EXPR;
 
 /** The table of values; the base of the fuser. */
 export class Values {
@@ -117,7 +119,7 @@ export class Values {
       // Should the value be written later, its kernel will need these: what joins others must know.
       for (const id of loadIds([expr])) group.pending.add(this.loads[id].source);
     }
-    if (exprSize(expr) > MAX_EXPR) this.materialize(v);
+    if (exprSize(expr) > MAX_EXPR) this.reps.set(v, this.materialize(v));
   }
 
   protected axis(size: number): number {
@@ -260,6 +262,12 @@ export class Values {
     };
     this.drafts.push(group);
     return group;
+  }
+
+  /** Whether a kernel has room for one more reduction, of `expr`. */
+  protected hasRoom(group: Group, expr: Expr): boolean {
+    const size = group.stages.reduce((n, s) => n + exprSize(...s.lift), exprSize(expr));
+    return size <= MAX_STAGES;
   }
 
   /** Makes a value lie in a buffer. Axes along which it does not vary get stride 0. */

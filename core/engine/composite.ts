@@ -143,16 +143,18 @@ function behind(
 ): { taken: readonly GraphValue[]; nodes: readonly GraphNode[] } {
   const nodes = new Set<GraphNode>();
   const taken = new Set<GraphValue>();
-  const visit = (v: GraphValue): void => {
+  // A stack of its own: traces may be long.
+  const todo = [...results].reverse();
+  while (todo.length > 0) {
+    const v = todo.pop()!;
     if (v.node === null || known(v)) {
       if (!seeds.includes(v)) taken.add(v);
-      return;
+      continue;
     }
-    if (nodes.has(v.node)) return;
+    if (nodes.has(v.node)) continue;
     nodes.add(v.node);
-    for (const x of v.node.inputs) if (isValue(x)) visit(x);
-  };
-  for (const v of results) visit(v);
+    for (const x of v.node.inputs.toReversed()) if (isValue(x)) todo.push(x);
+  }
   return { taken: [...taken], nodes: [...nodes].sort((a, b) => a.index - b.index) };
 }
 
