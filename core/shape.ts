@@ -181,6 +181,17 @@ export function checkShape(call: string, shape: Shape): void {
   }
 }
 
+/** Refuses positions among `n` elements or along an axis that long where they do not fit int32. */
+export function requirePositions(call: string, shape: Shape, n: number): void {
+  if (n < 2 ** 31) return;
+  throw new ShapeError(
+    `Cannot ${call} ${
+      showShape(shape)
+    }: positions are int32, which end at 2^31 - 1: got ${n} of them; ` +
+      "split the tensor",
+  );
+}
+
 /** Shape after reducing `axes` (sorted, unique). */
 export function reducedShape(shape: Shape, axes: readonly number[], keepdim: boolean): number[] {
   const out: number[] = [];

@@ -4,7 +4,14 @@ import { engine, kernelOp, type Sample } from "../core/op.ts";
 import { ShapeError, ValueError } from "../core/errors.ts";
 import type { HostArray } from "../core/host.ts";
 import { expectOptions, expectTensors } from "../core/operands.ts";
-import { normalizeAxis, sameShape, type Shape, showShape, sizeOf } from "../core/shape.ts";
+import {
+  normalizeAxis,
+  requirePositions,
+  sameShape,
+  type Shape,
+  showShape,
+  sizeOf,
+} from "../core/shape.ts";
 import { op } from "../core/slots.ts";
 import type { Tensor } from "../core/tensor.ts";
 import { refuseComplex } from "./common.ts";
@@ -120,6 +127,7 @@ export function sort(x: Tensor, axis = -1, options: SortOptions = {}): Tensor[] 
   expectTensors("sort", x);
   expectOptions("sort", options);
   const a = normalizeAxis("sort", axis, x.rank, true);
+  requirePositions("sort", x.shape, x.shape[a] ?? 1);
   const descending = options.descending ?? false;
   if (x.rank > 0) return engine.callMany(SORT, [x], { axis: a, descending });
   return sort(op.reshape(x, [1]), 0, options).map((y) => op.reshape(y, []));
@@ -211,6 +219,7 @@ export function topk(x: Tensor, k: number, options: TopkOptions = {}): Tensor[] 
   expectTensors("topk", x);
   expectOptions("topk", options);
   const axis = normalizeAxis("topk", options.axis ?? -1, x.rank);
+  requirePositions("topk", x.shape, x.shape[axis]);
   if (!Number.isInteger(k) || k < 0 || k > x.shape[axis]) {
     throw new ValueError(
       `Cannot topk ${k} of ${
@@ -315,6 +324,7 @@ export function searchSorted(
 ): Tensor {
   expectTensors("searchSorted", sorted, values);
   expectOptions("searchSorted", options);
+  requirePositions("searchSorted", sorted.shape, sorted.shape.at(-1) ?? 1);
   const lead = (shape: Shape): Shape => shape.slice(0, -1);
   const fits = sorted.rank === 1 ||
     (sorted.rank > 1 && sorted.rank === values.rank &&

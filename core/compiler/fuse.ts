@@ -7,7 +7,14 @@ import * as k from "../ir/expr.ts";
 import type { Expr } from "../ir/expr.ts";
 import { type Graph, type GraphNode, type GraphValue, isValue } from "../ir/graph.ts";
 import type { ElementwiseOp, ReduceOp, ScanOp, ViewOp } from "../op.ts";
-import { contiguousStrides, isContiguous, sameShape, type Shape, sizeOf } from "../shape.ts";
+import {
+  contiguousStrides,
+  isContiguous,
+  requirePositions,
+  sameShape,
+  type Shape,
+  sizeOf,
+} from "../shape.ts";
 import { Aligner } from "./align.ts";
 import {
   type BufferRep,
@@ -123,11 +130,11 @@ class Fuser extends Aligner {
   protected env(axes: readonly number[], node: GraphNode): LowerEnv {
     const out = node.outputs[0].shape;
     return {
-      coord: (
-        j,
-      ) => (axes[j] < 0 || axes[j] === undefined
-        ? k.constant(0, "int32")
-        : k.leaf("coord", "int32", axes[j])),
+      coord: (j) => {
+        if (axes[j] < 0 || axes[j] === undefined) return k.constant(0, "int32");
+        requirePositions(node.op.name, out, this.axisSizes[axes[j]]);
+        return k.leaf("coord", "int32", axes[j]);
+      },
       size: (j) =>
         axes[j] >= 0 ? k.leaf("size", "int32", axes[j]) : this.number(out[j] ?? 1, "int32"),
       at: (i, coords) => {
@@ -137,6 +144,7 @@ class Fuser extends Aligner {
             `Cannot gather from operand ${i} of ${node.op.name}: it is a number`,
           );
         }
+        for (const n of x.shape) requirePositions(node.op.name, x.shape, n);
         const b = this.materialize(x);
         this.loads.push({
           source: b.source,

@@ -6,7 +6,7 @@ import * as k from "../ir/expr.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { Attrs, ElementwiseOp, Meta, ReduceContext, ReduceOp, ScanOp } from "../op.ts";
 import type { Shape } from "../shape.ts";
-import { sizeOf } from "../shape.ts";
+import { requirePositions, sizeOf } from "../shape.ts";
 
 /** Wraps an expression to the range of a narrow integer dtype, as storing and loading it would. */
 export function narrow(e: Expr, dtype: DType): Expr {
@@ -92,6 +92,7 @@ export function lowerFold(
     attrs,
     count: (dtype) => env.number(sizeOf(axes.map((a) => shape[a])), dtype),
     position: () => {
+      requirePositions(op.name, shape, sizeOf(axes.map((a) => shape[a])));
       let at: Expr | null = null;
       for (const a of axes) {
         if (shape[a] === 1) continue;
