@@ -10,6 +10,7 @@ import { assertEquals } from "jsr:@std/assert@1";
 import {
   type DType,
   flip,
+  full,
   getPlace,
   InternalError,
   MissingKernelError,
@@ -17,6 +18,8 @@ import {
   seed,
   setPlace,
   Tensor,
+  tensor,
+  where,
 } from "../mod.ts";
 import { DTYPE_NAMES } from "../core/dtype.ts";
 import { type Arguments, type Call, type Layout, maker, publicCalls } from "./call_table.ts";
@@ -120,5 +123,20 @@ Deno.test("complex elements stay whole through views, reading and copies", () =>
     assertEquals(flip(x, 1).toArraySync(), [[c, b, a], [f, e, d]]);
     assertEquals(x.at(":", 1).expand([2, 2]).toArraySync(), [[b, e], [b, e]]);
     assertEquals(x.permute([1, 0]).reshape([6]).toArraySync(), [a, d, b, e, c, f]);
+  }
+});
+
+Deno.test("NaN is true, as a number beside a tensor too", () => {
+  for (const place of ["cpu", "ref"]) {
+    const x = tensor([1, 0], { place });
+    const nan = tensor([NaN, NaN], { place });
+    for (const y of [NaN, nan]) {
+      assertEquals(x.logicalAnd(y).toArraySync(), [true, false]);
+      assertEquals(x.logicalOr(y).toArraySync(), [true, true]);
+      assertEquals(x.logicalXor(y).toArraySync(), [false, true]);
+      assertEquals(where(y, x, 5).toArraySync(), [1, 0]);
+    }
+    assertEquals(full([1], NaN, { dtype: "bool", place }).toArraySync(), [true]);
+    assertEquals(x.logicalOr(-0).toArraySync(), [true, false]);
   }
 });

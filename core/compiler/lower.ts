@@ -151,7 +151,7 @@ export function convertScalar(
     case "int32":
       return Number(BigInt.asIntN(32, BigInt(truncate(Number(value)))));
     case "bool":
-      return value ? 1 : 0;
+      return Number(value) !== 0 ? 1 : 0;
     case "float32":
       return Math.fround(Number(value));
     case "float64":

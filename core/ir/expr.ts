@@ -110,7 +110,7 @@ export function constant(value: number | bigint | boolean, dtype: ComputeType): 
   if (dtype === "int64") {
     v = BigInt.asIntN(64, typeof value === "bigint" ? value : BigInt(Math.trunc(Number(value))));
   } else if (dtype === "int32") v = Number(BigInt.asIntN(32, BigInt(Math.trunc(Number(value)))));
-  else if (dtype === "bool") v = value ? 1 : 0;
+  else if (dtype === "bool") v = Number(value) !== 0 ? 1 : 0;
   else if (dtype === "float32") v = Math.fround(Number(value));
   else v = Number(value);
   return { op: "const", dtype, args: NONE, value: v };
