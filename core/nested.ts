@@ -77,6 +77,9 @@ function place(path: readonly number[]): string {
   return path.length === 0 ? "the value" : `element [${path.join("][")}]`;
 }
 
+/** More axes than this are a mistake: an array that contains itself has no end. */
+const DEEPEST = 256;
+
 /** The shape along the first elements; every other element is checked against it while reading. */
 function shapeOf(data: TensorLike): number[] {
   const shape: number[] = [];
@@ -84,6 +87,11 @@ function shapeOf(data: TensorLike): number[] {
   while (Array.isArray(x) || ArrayBuffer.isView(x)) {
     const { length } = x as unknown as ArrayLike<unknown>;
     shape.push(length);
+    if (shape.length > DEEPEST) {
+      throw new ShapeError(
+        `Cannot tensor: arrays are nested more than ${DEEPEST} deep; is one of them inside itself?`,
+      );
+    }
     if (!Array.isArray(x) || length === 0) break;
     x = x[0];
   }

@@ -93,3 +93,17 @@ Deno.test("bigints are not mixed with numbers, and fit int64", () => {
   assertThrows(() => flatten(BigUint64Array.of(2n ** 63n)), ValueError, "element 0");
   assertEquals(flatten([-(2n ** 63n)]).data, BigInt64Array.of(-(2n ** 63n)));
 });
+
+Deno.test("arrays that contain themselves, or lie very deep, are refused", () => {
+  const circle: unknown[] = [];
+  circle.push(circle);
+  let deep: unknown = 1;
+  for (let i = 0; i < 100_000; i++) deep = [deep];
+  for (const data of [circle, [[circle]], deep]) {
+    assertThrows(
+      () => flatten(data as number[]),
+      ShapeError,
+      "Cannot tensor: arrays are nested more than 256 deep",
+    );
+  }
+});

@@ -98,7 +98,8 @@ export abstract class TensorBase {
    * @internal
    */
   constructor(init: TensorInit) {
-    this.shape = init.shape;
+    // Shared by views and plans: code without a type check must not turn it over.
+    this.shape = Object.isFrozen(init.shape) ? init.shape : Object.freeze(init.shape);
     this.dtype = init.dtype;
     this.place = init.place;
     this.impl = new TensorImpl(init);
@@ -278,6 +279,18 @@ export abstract class TensorBase {
     throw new ValueError(
       `Cannot take ${showShape(this.shape)} for a number: operators do not work on tensors; ` +
         "write x.mul(2) or x.lessThan(3), or read one number with await x.item()",
+    );
+  }
+
+  /**
+   * What JSON.stringify asks for.
+   *
+   * @throws {ValueError} always: elements may live elsewhere, and JSON has neither NaN nor int64.
+   */
+  toJSON(): never {
+    throw new ValueError(
+      `Cannot write ${this.dtype} ${showShape(this.shape)} as JSON: read it first, with await ` +
+        "x.toArray() or await x.item()",
     );
   }
 

@@ -7,7 +7,15 @@
 
 import { assertEquals, assertThrows } from "jsr:@std/assert@1";
 import * as plesio from "../mod.ts";
-import { MemoryError, ones, type PlesioError, ShapeError, tensor, zeros } from "../mod.ts";
+import {
+  MemoryError,
+  ones,
+  type PlesioError,
+  ShapeError,
+  tensor,
+  ValueError,
+  zeros,
+} from "../mod.ts";
 
 type ErrorClass = new (message: string) => PlesioError;
 
@@ -83,4 +91,24 @@ Deno.test("sums over very long axes and over very many", () => {
     Math.fround(2 * Math.fround(0.1)),
     Math.fround(2 * Math.fround(0.1)),
   ]);
+});
+
+Deno.test("a shape cannot be turned over from outside, nor by the array it was made from", () => {
+  const shape = [2, 3];
+  const x = zeros(shape);
+  shape.reverse();
+  const y = x.add(1);
+  for (const t of [x, y, x.permute([1, 0]), y.sum(0), x.reshape([6])]) {
+    assertThrows(() => (t.shape as number[]).push(1), TypeError);
+    assertThrows(() => (t.shape as number[])[0] = 99, TypeError);
+  }
+  assertEquals([x.shape, y.sum(0).toArraySync()], [[2, 3], [2, 2, 2]]);
+});
+
+Deno.test("a tensor is not written as JSON by accident", () => {
+  assertThrows(
+    () => JSON.stringify({ loss: tensor([1]) }),
+    ValueError,
+    "Cannot write float32 [1] as JSON: read it first, with await x.toArray() or await x.item()",
+  );
 });
