@@ -8,6 +8,7 @@
 import { assertEquals, assertThrows } from "jsr:@std/assert@1";
 import * as plesio from "../mod.ts";
 import {
+  DisposedError,
   MemoryError,
   ones,
   type PlesioError,
@@ -111,4 +112,19 @@ Deno.test("a tensor is not written as JSON by accident", () => {
     ValueError,
     "Cannot write float32 [1] as JSON: read it first, with await x.toArray() or await x.item()",
   );
+});
+
+Deno.test("views of nothing are read as nothing, wherever they begin", async () => {
+  for (const place of ["cpu", "ref"]) {
+    const x = zeros([0, 3], { place });
+    for (const y of [plesio.flip(x, 1), x.at(":", 2), plesio.flip(x.permute([1, 0]), 0)]) {
+      assertEquals([y.numel, y.dataSync().length, (await y.data()).length], [0, 0, 0]);
+      assertEquals(y.add(1).shape, y.shape);
+    }
+    x.requiresGrad = true;
+    plesio.cumsum(x, 1).mul(2).sum().backward();
+    assertEquals([x.grad!.shape, x.grad!.toArraySync()], [[0, 3], []]);
+    x.dispose();
+    assertThrows(() => x.dataSync(), DisposedError);
+  }
 });

@@ -42,6 +42,11 @@ function arrayOf(bytes: Uint8Array<ArrayBuffer>, dtype: DType): DataArray {
 /** The work of `Tensor.data`. */
 export async function data(x: Tensor): Promise<DataArray> {
   refuseTraced(x, "read the data");
+  if (x.numel === 0) {
+    x.storageOrThrow();
+    await checkpoint();
+    return arrayOf(new Uint8Array(0), x.dtype);
+  }
   const dense = makeContiguous(x);
   const storage = dense.storageOrThrow();
   const bytes = await storage.backend.read(
@@ -61,6 +66,8 @@ export function dataSync(x: Tensor): DataArray {
   if (storage.backend.readSync === undefined) {
     throw new PlaceError(`Cannot read synchronously from ${x.place}: use await t.data()`);
   }
+  // A view of nothing may begin behind its buffer.
+  if (x.numel === 0) return arrayOf(new Uint8Array(0), x.dtype);
   const dense = makeContiguous(x);
   const own = dense.storageOrThrow();
   const bytes = own.backend.readSync!(
