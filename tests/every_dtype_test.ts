@@ -8,10 +8,12 @@
 
 import { assertEquals } from "jsr:@std/assert@1";
 import {
+  arange,
   type DType,
   flip,
   full,
   getPlace,
+  grad,
   InternalError,
   MissingKernelError,
   PlesioError,
@@ -21,7 +23,7 @@ import {
   tensor,
   where,
 } from "../mod.ts";
-import { DTYPE_NAMES } from "../core/dtype.ts";
+import { DTYPE_NAMES, isFloat } from "../core/dtype.ts";
 import { type Arguments, type Call, type Layout, maker, publicCalls } from "./call_table.ts";
 
 /** Distance allowed, in parts of the value and of a fifth of the largest one. */
@@ -65,7 +67,7 @@ async function outcome(
 }
 
 /** What differs, or null. */
-function difference(actual: Outcome, expected: Outcome): string | null {
+function difference(actual: Outcome, expected: Outcome, factor = 1): string | null {
   if (actual.error !== expected.error) return `${actual.error} and ${expected.error}`;
   for (const [i, a] of actual.outputs.entries()) {
     const e = expected.outputs[i];
@@ -77,7 +79,7 @@ function difference(actual: Outcome, expected: Outcome): string | null {
       const y = e.values[k];
       if (Object.is(x, y)) return false;
       const far = Math.abs(x - y) / (Math.abs(y) + 0.2 * scale);
-      return (x === 0 && y === 0) || !(far <= (TOLERANCE[a.dtype] ?? 0));
+      return (x === 0 && y === 0) || !(far <= factor * (TOLERANCE[a.dtype] ?? 0));
     });
     if (at >= 0) return `${a.values[at]} and ${e.values[at]} at ${at}`;
   }
@@ -140,3 +142,84 @@ Deno.test("NaN is true, as a number beside a tensor too", () => {
     assertEquals(x.logicalOr(-0).toArraySync(), [true, false]);
   }
 });
+
+/** Functions that draw, or whose elements are not set. */
+const NOT_REPEATABLE = /^(bernoulli|dropout|empty|multinomial|normal|rand|uniform)/;
+
+/** Gradients that are not all one, whose sums would be nothing but rounding. */
+function weightsOf(y: Tensor): Tensor {
+  const weights = arange(y.numel, undefined, { dtype: "float32", place: y.place }).mod(5).add(1);
+  return weights.reshape(y.shape).to(y.dtype);
+}
+
+/** A call with leaves for its float tensors, and the gradients of a weighted sum of what it gives. */
+async function gradients(
+  call: Call,
+  make: Arguments,
+  dtype: DType,
+  place: string,
+): Promise<Outcome> {
+  setPlace(place);
+  const leaves: Tensor[] = [];
+  const asLeaf = (x: unknown): unknown => {
+    if (Array.isArray(x)) return x.map(asLeaf);
+    if (!(x instanceof Tensor)) {
+      const plain = typeof x === "object" && x !== null &&
+        Object.getPrototypeOf(x) === Object.prototype;
+      return plain ? Object.fromEntries(Object.entries(x).map(([k, v]) => [k, asLeaf(v)])) : x;
+    }
+    if (!isFloat(x.dtype)) return x;
+    const leaf = x.detach();
+    leaf.requiresGrad = true;
+    leaves.push(leaf);
+    // In place changes are for results only.
+    return leaf.mul(1);
+  };
+  try {
+    const result = await call.run(...make(maker(dtype, "turned", place)).map(asLeaf));
+    const outputs = (Array.isArray(result) ? result : [result]).filter((y) =>
+      y instanceof Tensor && y.requiresGrad
+    );
+    if (outputs.length === 0) return { outputs: [] };
+    const grads = grad(outputs, leaves, {
+      gradOutputs: outputs.map(weightsOf),
+      allowUnused: true,
+    });
+    return {
+      outputs: grads.map((g) => ({
+        dtype: g.dtype,
+        shape: g.shape,
+        values: Array.from(g.dataSync() as ArrayLike<number>, Number),
+      })),
+    };
+  } catch (error) {
+    if (!(error instanceof PlesioError) || error instanceof InternalError) throw error;
+    return { error: error.name, outputs: [] };
+  }
+}
+
+for (const dtype of ["float16", "bfloat16", "float32"] as const) {
+  Deno.test(`gradients in ${dtype} of every function: the same on both places`, async () => {
+    const place = getPlace();
+    const faults: string[] = [];
+    try {
+      for (const call of publicCalls()) {
+        if (NOT_REPEATABLE.test(call.name)) continue;
+        for (const [i, make] of call.cases.entries()) {
+          try {
+            const expected = await gradients(call, make, dtype, "ref");
+            const actual = await gradients(call, make, dtype, "cpu");
+            // Gradients of normalized values are differences of larger numbers.
+            const found = difference(actual, expected, 10);
+            if (found !== null) faults.push(`${call.name} case ${i}: ${found}`);
+          } catch (error) {
+            faults.push(`${call.name} case ${i}: ${error}`);
+          }
+        }
+      }
+    } finally {
+      setPlace(place);
+    }
+    assertEquals(faults, []);
+  });
+}
