@@ -45,6 +45,8 @@ class CpuBackend implements Backend, CpuContext, KernelPlace {
   #viewOf: ArrayBufferLike | null = null;
   #scratch = 0;
   #scratchBytes = 0;
+  /** Bytes that are the place's own: scratch memory, and the code of kernels for other threads. */
+  #own = 0;
 
   constructor(place: Place) {
     this.place = place;
@@ -57,9 +59,7 @@ class CpuBackend implements Backend, CpuContext, KernelPlace {
       limit: this.memory.buffer.byteLength,
       grow: (needed) => this.#grow(needed),
     });
-    this.fork = this.#shared
-      ? new Pool(this.memory, (bytes) => this.#allocator.malloc(bytes))
-      : null;
+    this.fork = this.#shared ? new Pool(this.memory, (bytes) => this.#malloc(bytes)) : null;
     this.overrides = cpuOverrides(this);
   }
 
@@ -103,11 +103,21 @@ class CpuBackend implements Backend, CpuContext, KernelPlace {
       length * info.lanes,
     ) as DataArray;
   }
+  /** Memory for the place itself. */
+  #malloc(bytes: number): number {
+    const at = this.#allocator.malloc(bytes);
+    this.#own += this.#allocator.sizeOf(at);
+    return at;
+  }
+
   scratch(bytes: number): number {
     if (bytes > this.#scratchBytes) {
-      if (this.#scratchBytes > 0) this.#allocator.free(this.#scratch);
+      if (this.#scratchBytes > 0) {
+        this.#own -= this.#allocator.sizeOf(this.#scratch);
+        this.#allocator.free(this.#scratch);
+      }
       this.#scratchBytes = 0;
-      this.#scratch = this.#allocator.malloc(bytes);
+      this.#scratch = this.#malloc(bytes);
       this.#scratchBytes = bytes;
     }
     return this.#scratch;
@@ -147,7 +157,7 @@ class CpuBackend implements Backend, CpuContext, KernelPlace {
   }
   stats(): MemoryStats {
     const s = this.#allocator.stats();
-    return { live: s.live, peak: s.peak, reserved: s.reserved };
+    return { live: s.live - this.#own, peak: s.peak - this.#own, reserved: s.reserved };
   }
 }
 

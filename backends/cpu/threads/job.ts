@@ -104,12 +104,19 @@ export function isCuttable({ layout, followers }: Block): boolean {
 
 /** Writes jobs where threads read them. */
 export class JobWriter {
+  readonly #memory: WebAssembly.Memory;
   readonly #words: Int32Array;
   readonly #numbers: Float64Array;
   readonly #template: LaunchView;
   readonly #place: (code: SharedCode) => number;
 
-  constructor(buffer: ArrayBufferLike, template: LaunchView, place: (code: SharedCode) => number) {
+  constructor(
+    memory: WebAssembly.Memory,
+    template: LaunchView,
+    place: (code: SharedCode) => number,
+  ) {
+    const { buffer } = memory;
+    this.#memory = memory;
     this.#words = new Int32Array(buffer, LAYOUT.job, (LAYOUT.numbers - LAYOUT.job) / 4);
     this.#numbers = new Float64Array(
       buffer,
@@ -151,6 +158,7 @@ export class JobWriter {
       n[NUMBER.tailScale] = tail.scale;
     }
     let at: number = NUMBER.args;
+    w[WORD.pages] = this.#memory.buffer.byteLength / 65536;
     for (const a of args) {
       const number = typeof a === "number";
       n[at++] = number ? a : a.base;

@@ -14,8 +14,8 @@ const PLAIN_NS = 0.03;
 const FUNCTION_NS = 0.8;
 const GATHER_NS = 1;
 const BYTE_NS = 0.015;
-/** Parts of the last axis end at multiples of this: whole cache lines, whole rounds of the loops. */
-const GRAIN = 64;
+/** Parts of the last outer axis end at multiples of one of these: whole cache lines, whole rounds of loops. */
+const GRAINS = [64, 16, 4] as const;
 
 /** What one point of a kernel's domain costs, in nanoseconds. */
 export function pointCost(kernel: Kernel): number {
@@ -85,8 +85,11 @@ export class LaunchSharing {
   ): boolean {
     const axis = this.#axis(sizes, fork.threads);
     if (axis < 0) return false;
-    const grain = axis === this.#outerRank - 1 && this.#rank === this.#outerRank ? GRAIN : 1;
-    const job = { code: this.code, name: "run", items: 1, length: sizes[axis], grain } as const;
+    const length = sizes[axis];
+    const grain = axis < this.#outerRank - 1
+      ? 1
+      : GRAINS.find((g) => length >= 4 * g * fork.threads) ?? 1;
+    const job = { code: this.code, name: "run", items: 1, length, grain } as const;
     if (axis === 0) {
       fork.run({ ...job, args: [address, { base: 0, begin: 1 }, { base: 0, end: 1 }] }, ns);
       return true;

@@ -89,7 +89,9 @@ export const WORD = {
   columns: 19,
   /** Buffers of the template that follow the domain: their number, then the words they begin at. */
   followerCount: 20,
-  followers: 21,
+  /** Pages of 64 KiB that the memory has. */
+  pages: 21,
+  followers: 22,
 } as const;
 
 /** Numbers of a job, by place from `numbers`: the tail's position, then five to each argument. */

@@ -12,10 +12,11 @@ const TABLES: Tables = { layout: LAYOUT, word: WORD, number: NUMBER };
 
 /** When work is shared out, in nanoseconds. Not part of any result; tests lower it to share out small work. */
 export const tuning = {
-  /** Work of less is not. */
-  enough: 200_000,
+  /** Work of less is not: while workers are awake, and when they would have to be woken. */
+  enough: 50_000,
+  enoughToWake: 200_000,
   /** What a part should take at least. */
-  part: 50_000,
+  part: 25_000,
   /** Work to have seen before workers are started: about what starting one costs. */
   start: 100_000_000,
   /** Whether the calling thread takes parts itself. */
@@ -25,7 +26,7 @@ export const tuning = {
 /** Parts for each thread, so that one that is held up does not hold up all. */
 const PARTS_PER_THREAD = 4;
 /** Milliseconds that idle threads look out for work, or the caller for the end, before they sleep. */
-const SPIN_MS = 0.03;
+const SPIN_MS = 0.05;
 const EPOCH_MASK = 2 ** (32 - LAYOUT.partBits) - 1;
 
 const pools: Pool[] = [];
@@ -72,7 +73,7 @@ export class Pool implements Fork {
     this.#memory = memory;
     this.#words = new Int32Array(memory.buffer, 0, LAYOUT.end / 4);
     const template = new LaunchView(memory.buffer, LAYOUT.template, BLOCK_BYTES);
-    this.#writer = new JobWriter(memory.buffer, template, (code) => {
+    this.#writer = new JobWriter(memory, template, (code) => {
       this.#codes.set(code.id, code);
       return code.place(memory, alloc);
     });
@@ -109,7 +110,9 @@ export class Pool implements Fork {
       this.#seen += ns;
       if (this.#seen >= tuning.start) this.start();
     }
-    return this.workers > 0;
+    const { workers } = this;
+    if (workers === 0) return false;
+    return ns >= tuning.enoughToWake || Atomics.load(this.#words, LAYOUT.parked / 4) < workers;
   }
 
   run(job: Omit<Job, "chunks">, ns: number, most: number = MAX_PARTS): void {

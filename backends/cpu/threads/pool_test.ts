@@ -5,7 +5,8 @@ import { ModuleBuilder } from "../wasm/asm/mod.ts";
 import { getNumThreads, setNumThreads } from "./count.ts";
 import type { SharedCode } from "./job.ts";
 import { LAYOUT } from "./layout.ts";
-import { Pool } from "./pool.ts";
+import { Pool, tuning } from "./pool.ts";
+import { sleep } from "./support_test.ts";
 
 const MS = 1_000_000;
 
@@ -14,6 +15,8 @@ interface Bench {
   readonly pool: Pool;
   /** `run(at, begin, end, slot, trap, clear)`; see below. */
   readonly code: SharedCode;
+  readonly bytes: Uint8Array;
+  readonly instance: WebAssembly.Instance;
   readonly alloc: (bytes: number) => number;
 }
 
@@ -50,7 +53,7 @@ function makeBench(): Bench {
   });
   const bytes = module.bytes();
   const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } });
-  return { memory, pool, code: pool.code(bytes, instance), alloc };
+  return { memory, pool, code: pool.code(bytes, instance), bytes, instance, alloc };
 }
 
 function run(
@@ -77,10 +80,7 @@ function run(
 
 /** Waits until all workers are up. */
 function untilUp(pool: Pool): void {
-  const sleeper = new Int32Array(new SharedArrayBuffer(4));
-  for (let i = 0; i < 3000 && pool.workers < getNumThreads() - 1; i++) {
-    Atomics.wait(sleeper, 0, 0, 10);
-  }
+  for (let i = 0; i < 3000 && pool.workers < getNumThreads() - 1; i++) sleep(10);
   assertEquals(pool.workers, getNumThreads() - 1);
 }
 
@@ -117,7 +117,7 @@ for (const n of [2, 3, 6]) {
           run(bench, at, { items, length, grain });
           const words = new Int32Array(bench.memory.buffer, at, items * length);
           assertEquals(words.findIndex((x) => x !== round), -1);
-          if (round === 10) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+          if (round === 10) sleep(5);
         }
       }
     });
@@ -133,6 +133,31 @@ Deno.test("workers reach memory that has grown, by bulk instructions too", () =>
       assertEquals(words.findIndex((x) => x !== 1), -1);
     }
   });
+});
+
+Deno.test("workers reach memory that grew while they came up", () => {
+  const before = getNumThreads();
+  setNumThreads(3);
+  const bench = makeBench();
+  try {
+    for (let i = 0; i < 6; i++) {
+      bench.pool.start();
+      sleep(10 * i);
+      bench.memory.grow(20);
+      untilUp(bench.pool);
+      // Up to a page before the end, where the code then lies: nothing grows any more.
+      const at = bench.alloc(19 * 65536) + 64;
+      const code = bench.pool.code(bench.bytes, bench.instance);
+      tuning.takesPart = false;
+      run({ ...bench, code }, at, { length: 4000 });
+      const words = new Int32Array(bench.memory.buffer, at, 4000);
+      assertEquals(words.findIndex((x) => x !== 1), -1);
+    }
+  } finally {
+    tuning.takesPart = true;
+    bench.pool.stop();
+    setNumThreads(before);
+  }
 });
 
 Deno.test("a part that fails in a worker is an error of the call, and the pool goes on", () => {

@@ -46,7 +46,7 @@ export interface Sharing {
 export function sharing<T>({ small = false, away = false }: Sharing, body: () => T): T {
   const before = { ...tuning };
   try {
-    if (small) Object.assign(tuning, { enough: 0, part: 500 });
+    if (small) Object.assign(tuning, { enough: 0, enoughToWake: 0, part: 500 });
     tuning.takesPart = !away;
     return body();
   } finally {

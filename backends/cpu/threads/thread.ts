@@ -84,6 +84,8 @@ export function makeThread(
 
   const runPart = (part: number): void => {
     const at = (field: number) => ints[job + field];
+    // A thread may not have heard yet that the memory has grown; growing by nothing tells it.
+    if (memory.buffer.byteLength < at(word.pages) * 65536) memory.grow(0);
     const exports = load(thread, at(word.module), at(word.moduleAt), at(word.moduleBytes));
     const run = exports[layout.exports[at(word.name)]];
     const cutAxis = at(word.cut);
